@@ -1,0 +1,1 @@
+//! Body against collider and body against body.

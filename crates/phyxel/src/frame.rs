@@ -1,0 +1,61 @@
+//! Frame: what sinks and pictures see of the world at one moment; its buffers are reused from frame to frame.
+
+use crate::surface::Surfels;
+use glam::{DAffine3, Vec3};
+use std::sync::Arc;
+
+/// The world at one moment, without physics.
+#[derive(Debug, Clone, Default)]
+pub struct Frame {
+    /// Number of the frame; 0 is the start.
+    pub index: u32,
+    /// Simulated time [s].
+    pub time: f64,
+    /// One entry per body, in scene order.
+    pub bodies: Vec<BodyFrame>,
+    /// One entry per visible collider, in scene order.
+    pub colliders: Vec<ColliderFrame>,
+}
+
+/// One body at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct BodyFrame {
+    /// Name in the scene.
+    pub name: String,
+    /// sRGB color.
+    pub color: [u8; 3],
+    /// Stable ids of the points.
+    pub ids: Vec<u32>,
+    /// Positions of the points [m].
+    pub positions: Vec<Vec3>,
+    /// Velocities of the points [m/s].
+    pub velocities: Vec<Vec3>,
+    /// Local distance between points [m]; half of it is the radius a point is drawn with.
+    pub spacings: Vec<f32>,
+    /// Named scalar fields on the points, e.g. `stress` [Pa], `strain`, in a fixed order.
+    pub fields: Vec<(&'static str, Vec<f32>)>,
+    /// The drawn surface; empty: draw the points.
+    pub surfels: Surfels,
+}
+
+/// One collider at one moment.
+#[derive(Debug, Clone)]
+pub struct ColliderFrame {
+    /// Name in the scene.
+    pub name: String,
+    /// sRGB color.
+    pub color: [u8; 3],
+    /// From the collider's own frame to the world.
+    pub pose: DAffine3,
+    /// What is drawn.
+    pub look: ColliderLook,
+}
+
+/// How a collider is drawn, in its own frame.
+#[derive(Debug, Clone)]
+pub enum ColliderLook {
+    /// An infinite plane through the origin of the frame, y up after the pose.
+    Plane,
+    /// Surfels sampled once.
+    Surfels(Arc<Surfels>),
+}

@@ -1,0 +1,59 @@
+//! Shapes as signed distances, meshes and point clouds: read, repaired, queried; no physics.
+
+use glam::DVec3;
+
+/// Axis-aligned box [m].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Lower corner.
+    pub min: DVec3,
+    /// Upper corner.
+    pub max: DVec3,
+}
+
+impl Bounds {
+    /// Contains nothing; growing it by a point gives that point.
+    pub const EMPTY: Self = Self { min: DVec3::INFINITY, max: DVec3::NEG_INFINITY };
+
+    /// Smallest box around the given points.
+    pub fn of(points: impl IntoIterator<Item = DVec3>) -> Self {
+        points.into_iter().fold(Self::EMPTY, |b, p| Self { min: b.min.min(p), max: b.max.max(p) })
+    }
+    /// Smallest box around both.
+    pub fn union(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+    /// The box grown by `margin` on all sides.
+    pub fn grown(self, margin: f64) -> Self {
+        Self { min: self.min - margin, max: self.max + margin }
+    }
+    /// Extent along each axis.
+    pub fn size(self) -> DVec3 {
+        self.max - self.min
+    }
+    /// Middle.
+    pub fn center(self) -> DVec3 {
+        0.5 * (self.min + self.max)
+    }
+    /// Whether the boxes share a point.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.min.cmple(other.max).all() && other.min.cmple(self.max).all()
+    }
+}
+
+/// A solid shape by its signed distance.
+pub trait Shape: Send + Sync {
+    /// Signed distance to the surface [m], negative inside. Its absolute value never exceeds the true distance
+    /// (a lower bound is allowed where an exact distance is dear), and it is continuous.
+    fn distance(&self, p: DVec3) -> f64;
+
+    /// Box around the shape; infinite for half-spaces.
+    fn bounds(&self) -> Bounds;
+
+    /// Unit outward direction in which the distance grows. The default takes central differences.
+    fn normal(&self, p: DVec3) -> DVec3 {
+        let step = 1e-6 * self.bounds().size().max_element().clamp(1e-3, 1e3);
+        let d = |o: DVec3| self.distance(p + o) - self.distance(p - o);
+        DVec3::new(d(DVec3::X * step), d(DVec3::Y * step), d(DVec3::Z * step)).try_normalize().unwrap_or(DVec3::Y)
+    }
+}

@@ -1,0 +1,33 @@
+//! Animates matter that is sampled by points only.
+//!
+//! ```text
+//! scene file --parse, check--> Scene --sampling--> World --step() many times per frame--> Frame --sinks--> files, film
+//! ```
+//!
+//! Modules are listed in the order in which data flows through them.
+//!
+//! Glossary: *phyxel* or *point*: a sample of matter that carries mass and volume. *Surfel*: a small ellipse of the drawn
+//! surface. *Rest* (prefix `rest_`): the undeformed state. *Support radius*: how far a point's neighborhood reaches.
+//! *Body*: one `[[body]]`. *Collider*: a rigid thing with prescribed motion. SI units throughout, y is up.
+
+pub mod error;
+pub mod scene;
+
+pub mod geometry;
+pub mod sampling;
+
+pub mod points;
+
+pub mod models;
+
+pub mod contact;
+
+pub mod surface;
+
+pub mod frame;
+
+pub mod render;
+
+pub mod sinks;
+
+pub use error::{Diagnostic, Error, Result};

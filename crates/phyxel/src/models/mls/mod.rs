@@ -1,0 +1,1 @@
+//! Moving-least-squares elasticity [MKN04] as corrected.

@@ -1,0 +1,3 @@
+//! The models: one folder each.
+
+pub mod mls;

@@ -1,0 +1,1 @@
+//! CPU splat renderer: frames to pictures and film.

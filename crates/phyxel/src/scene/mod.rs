@@ -1,0 +1,475 @@
+//! Scene: what the user wrote, as plain checked data in SI units; no physics.
+//!
+//! Field names are the keys of the scene file (`docs/scene_format.md`), except that lists are plural here
+//! (`[[body]]` fills `bodies`). Reading, units and checks live in the sibling files.
+
+mod shape;
+
+pub use shape::{ShapeKind, ShapeSpec};
+
+use glam::DVec3;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything a run depends on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scene {
+    /// Version of the scene format; 1.
+    pub format: u32,
+    /// Name of the scene; names the run folder.
+    pub name: String,
+    /// Acceleration of gravity [m/s²].
+    pub gravity: DVec3,
+    /// Simulated time [s].
+    pub duration: f64,
+    /// Frames per simulated second [1/s].
+    pub fps: f64,
+    /// All randomness comes from here.
+    pub seed: u64,
+    /// How to integrate; `auto` picks by cost.
+    pub integrator: Integrator,
+    /// Number format of the pair loops.
+    pub precision: Precision,
+    /// Upper bound on the time step [s]; the stability limit still holds. None: chosen from material, spacing and motion.
+    pub time_step: Option<f64>,
+    /// Shapes defined once and used by name: `[shape.name]`.
+    pub shapes: BTreeMap<String, ShapeSpec>,
+    /// `[[body]]`.
+    pub bodies: Vec<BodySpec>,
+    /// `[[collider]]`.
+    pub colliders: Vec<ColliderSpec>,
+    /// `[[pin]]`.
+    pub pins: Vec<PinSpec>,
+    /// `[[force]]`.
+    pub forces: Vec<ForceSpec>,
+    /// `[[event]]`.
+    pub events: Vec<EventSpec>,
+    /// `[[probe]]`.
+    pub probes: Vec<ProbeSpec>,
+    /// `[[expect]]`.
+    pub expects: Vec<ExpectSpec>,
+    /// `[camera]`.
+    pub camera: CameraSpec,
+}
+
+/// `integrator`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Integrator {
+    /// Explicit unless its step would be so small that implicit is several times cheaper.
+    #[default]
+    Auto,
+    /// Leap-frog.
+    Explicit,
+    /// Implicit Euler with Newton's method.
+    Implicit,
+}
+
+/// `precision` of the pair loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// f64 state, f32 pair data.
+    #[default]
+    Mixed,
+    /// f32 where it pays most.
+    F32,
+    /// f64 throughout.
+    F64,
+}
+
+/// `[[body]]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BodySpec {
+    /// Unique name.
+    pub name: String,
+    /// Which method moves it.
+    pub model: ModelKind,
+    /// Its shape in its own frame.
+    pub shape: ShapeSpec,
+    /// Place of the shape's origin [m].
+    pub at: DVec3,
+    /// Rotation [degrees], about x, then y, then z.
+    pub rotate: DVec3,
+    /// Scale factor, uniform.
+    pub scale: f64,
+    /// Initial velocity [m/s].
+    pub velocity: DVec3,
+    /// Initial angular velocity about the center of mass [rad/s].
+    pub spin: DVec3,
+    /// Distance between points [m]; exactly one of `spacing`, `points` is set (after defaults).
+    pub spacing: Option<f64>,
+    /// Wanted number of points.
+    pub points: Option<usize>,
+    /// How points fill the volume.
+    pub sampling: Sampling,
+    /// What it is made of.
+    pub material: MaterialSpec,
+    /// What is drawn.
+    pub surface: SurfaceSpec,
+    /// sRGB color.
+    pub color: [u8; 3],
+    /// Named parts of the body, in world space at the start.
+    pub regions: Vec<RegionSpec>,
+}
+
+/// `model`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Moving-least-squares elasticity [MKN04].
+    #[default]
+    Mls,
+}
+
+/// `sampling` of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sampling {
+    /// Cell centers of a cubic grid.
+    Regular,
+    /// Blue noise, relaxed.
+    #[default]
+    Poisson,
+    /// Fine at the surface, coarse inside.
+    Graded,
+}
+
+/// `material` after presets and defaults.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MaterialSpec {
+    /// Name of the preset the other values were taken from, if any.
+    pub preset: Option<String>,
+    /// Young's modulus [Pa].
+    pub young: f64,
+    /// Poisson's ratio.
+    pub poisson: f64,
+    /// Mass per volume [kg/m³].
+    pub density: f64,
+    /// Rate at which motion other than rigid motion dies away [1/s].
+    pub damping: f64,
+    /// Extra resistance to volume change k_v [Pa]; adds to the bulk modulus. 0: none.
+    pub volume_stiffness: f64,
+    /// Resistance to collapse and inversion [Pa], acts only where the volume ratio falls below `collapse_ratio`.
+    /// None: 3 times Young's modulus.
+    pub collapse_stiffness: Option<f64>,
+    /// Volume ratio below which `collapse_stiffness` acts.
+    pub collapse_ratio: f64,
+    /// Strength of the zero-energy control (alpha of [MKN04] as corrected; 1.5).
+    pub control: f64,
+    /// Direction-dependent stiffness, replaces `young` and `poisson` in the stress.
+    pub anisotropy: Option<Anisotropy>,
+}
+
+/// Direction-dependent stiffness of a material, in the body's frame turned by `rotate`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Anisotropy {
+    /// Engineering constants of a material with three planes of symmetry.
+    Orthotropic {
+        /// Young's moduli along x, y, z [Pa].
+        young: [f64; 3],
+        /// Poisson's ratios xy, yz, zx (first: pull direction, second: contraction).
+        poisson: [f64; 3],
+        /// Shear moduli xy, yz, zx [Pa].
+        shear: [f64; 3],
+        /// Rotation of the material axes [degrees, xyz].
+        rotate: DVec3,
+    },
+    /// Upper triangle of the 6x6 stiffness [Pa], Voigt order xx yy zz yz zx xy, row by row, 21 values.
+    Full {
+        /// The constants.
+        stiffness: Vec<f64>,
+        /// Rotation of the material axes [degrees, xyz].
+        rotate: DVec3,
+    },
+}
+
+/// `surface`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SurfaceSpec {
+    /// What kind of surface.
+    pub kind: SurfaceKind,
+    /// Wanted number of surfels.
+    pub count: usize,
+}
+
+/// `surface.kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SurfaceKind {
+    /// Nothing is drawn.
+    None,
+    /// The points themselves, as balls.
+    Points,
+    /// Surface elements carried by the points.
+    #[default]
+    Surfels,
+}
+
+/// A named part of a body, by the points it holds at the start, in world space.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RegionSpec {
+    /// Name, unique in the body.
+    pub name: String,
+    /// Where it is.
+    pub place: RegionPlace,
+}
+
+/// Where a region is; one key of the region's table names the kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionPlace {
+    /// `box = { min, max }` [m].
+    Box {
+        /// Lower corner.
+        min: DVec3,
+        /// Upper corner.
+        max: DVec3,
+    },
+    /// `sphere = { center, radius }` [m].
+    Sphere {
+        /// Center.
+        center: DVec3,
+        /// Radius.
+        radius: f64,
+    },
+    /// `half_space = { normal, offset }`: points p with normal·p > offset.
+    HalfSpace {
+        /// Direction.
+        normal: DVec3,
+        /// Offset along it [m].
+        offset: f64,
+    },
+    /// `nearest = { to, count }`: the `count` points nearest to a place.
+    Nearest {
+        /// The place [m].
+        to: DVec3,
+        /// How many points.
+        count: usize,
+    },
+    /// Every point of the body; the region `all` always exists.
+    All,
+}
+
+/// `[[collider]]`: a rigid thing with prescribed motion.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ColliderSpec {
+    /// Unique name.
+    pub name: String,
+    /// Its shape in its own frame.
+    pub shape: ShapeSpec,
+    /// Place [m].
+    pub at: DVec3,
+    /// Rotation [degrees, xyz].
+    pub rotate: DVec3,
+    /// Coulomb friction coefficient.
+    pub friction: f64,
+    /// Part of the normal speed given back to a point that hits.
+    pub restitution: f64,
+    /// Held temperature [K], if any.
+    pub temperature: Option<f64>,
+    /// Keyframes, relative to `at` and `rotate`; empty: still.
+    pub motion: Vec<Keyframe>,
+    /// sRGB color.
+    pub color: [u8; 3],
+    /// Drawn in pictures.
+    pub visible: bool,
+}
+
+/// One keyframe; between two the motion is smooth (cubic, no overshoot) in position and turning angle.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Keyframe {
+    /// Time [s].
+    pub t: f64,
+    /// Offset [m].
+    pub at: DVec3,
+    /// Turn [degrees, xyz].
+    pub rotate: DVec3,
+}
+
+/// `[[pin]]`: holds or drags a region.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PinSpec {
+    /// Unique name (defaults to `pin0`, `pin1`, ...).
+    pub name: String,
+    /// Body.
+    pub body: String,
+    /// Region of that body.
+    pub region: String,
+    /// Time of release [s]; None: never.
+    pub until: Option<f64>,
+    /// Held directions; `"xyz"` by default.
+    pub axes: [bool; 3],
+    /// Offset and turn (about the region's center) over time; empty: held still.
+    pub motion: Vec<Keyframe>,
+}
+
+/// `[[force]]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ForceSpec {
+    /// What kind.
+    pub kind: ForceKind,
+    /// Start [s].
+    pub from: f64,
+    /// End [s]; None: never.
+    pub until: Option<f64>,
+}
+
+/// `force.kind` with its keys.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum ForceKind {
+    /// A total force spread over a region by mass.
+    Region {
+        /// Body.
+        body: String,
+        /// Region.
+        region: String,
+        /// Sum over the region [N].
+        total: DVec3,
+    },
+    /// An acceleration on everything, or on one body.
+    Field {
+        /// Body; None: all.
+        body: Option<String>,
+        /// Acceleration [m/s²].
+        acceleration: DVec3,
+    },
+}
+
+/// `[[event]]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EventSpec {
+    /// When it happens (once).
+    pub when: EventTime,
+    /// What happens.
+    pub action: EventAction,
+}
+
+/// When an event happens.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub enum EventTime {
+    /// `at = "2 s"`.
+    At(f64),
+    /// `when = { probe = "tip", below = 0.1 }`.
+    Below {
+        /// Probe.
+        probe: String,
+        /// Value in the probe's unit.
+        value: f64,
+    },
+    /// `when = { probe = "tip", above = 0.1 }`.
+    Above {
+        /// Probe.
+        probe: String,
+        /// Value in the probe's unit.
+        value: f64,
+    },
+}
+
+/// What an event does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub enum EventAction {
+    /// `body = "...", set = { young = ... }`: material keys that change. Any subset; None keeps.
+    Set {
+        /// Body.
+        body: String,
+        /// New values.
+        set: MaterialChange,
+    },
+    /// `release = "pin"`.
+    Release(String),
+    /// `remove = "collider"`.
+    Remove(String),
+}
+
+/// Material keys that an event changes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[allow(missing_docs)] // As in MaterialSpec.
+pub struct MaterialChange {
+    pub young: Option<f64>,
+    pub poisson: Option<f64>,
+    pub density: Option<f64>,
+    pub damping: Option<f64>,
+    pub volume_stiffness: Option<f64>,
+    pub collapse_stiffness: Option<f64>,
+    pub collapse_ratio: Option<f64>,
+    pub control: Option<f64>,
+}
+
+/// `[[probe]]`: a number per frame.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProbeSpec {
+    /// Column name.
+    pub name: String,
+    /// Body measured.
+    pub body: Option<String>,
+    /// Region of it; `all` by default.
+    pub region: String,
+    /// Second region, for `distance`.
+    pub to_region: Option<String>,
+    /// Pin, for reactions.
+    pub pin: Option<String>,
+    /// Collider, for reactions.
+    pub collider: Option<String>,
+    /// What is measured, e.g. `mean_y`; see `measure::Measure`.
+    pub measure: String,
+}
+
+/// `[[expect]]`: makes a scene a test.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExpectSpec {
+    /// Probe.
+    pub probe: String,
+    /// When.
+    pub at: ExpectTime,
+    /// What.
+    pub want: Want,
+}
+
+/// `expect.at`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExpectTime {
+    /// A time [s]: the frame nearest to it.
+    Time(f64),
+    /// The last frame.
+    End,
+    /// The largest value over the run.
+    Max,
+    /// The smallest value over the run.
+    Min,
+    /// Every frame.
+    Always,
+}
+
+/// `between`, `below`, `above`, or `near` with `tolerance`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Want {
+    /// From, to.
+    Between([f64; 2]),
+    /// Less than.
+    Below(f64),
+    /// More than.
+    Above(f64),
+    /// Within a distance.
+    Near {
+        /// Center.
+        value: f64,
+        /// Largest distance.
+        tolerance: f64,
+    },
+}
+
+/// `[camera]`; what is None is found automatically.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct CameraSpec {
+    /// Eye [m].
+    pub from: Option<DVec3>,
+    /// Looked-at place [m].
+    pub look_at: Option<DVec3>,
+    /// Vertical field of view [degrees].
+    pub fov: Option<f64>,
+}

@@ -1,0 +1,29 @@
+//! The drawn surface: surfels carried by the points. Physics never reads it.
+
+use glam::Vec3;
+
+/// Surface elements: small ellipses, one flat array per quantity. f32: only pictures read them.
+#[derive(Debug, Clone, Default)]
+pub struct Surfels {
+    /// Centers [m].
+    pub positions: Vec<Vec3>,
+    /// First half-axis of the ellipse [m]; its length is the radius.
+    pub axes_u: Vec<Vec3>,
+    /// Second half-axis [m].
+    pub axes_v: Vec<Vec3>,
+    /// Unit outward normals.
+    pub normals: Vec<Vec3>,
+    /// sRGB colors.
+    pub colors: Vec<[u8; 3]>,
+}
+
+impl Surfels {
+    /// Number of surfels.
+    pub fn len(&self) -> usize {
+        self.positions.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+}
