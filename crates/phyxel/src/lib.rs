@@ -18,6 +18,8 @@ pub mod sampling;
 
 pub mod points;
 
+pub mod measure;
+
 pub mod models;
 
 pub mod contact;
