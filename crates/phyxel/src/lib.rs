@@ -22,6 +22,8 @@ pub mod measure;
 
 pub mod models;
 
+pub mod motion;
+
 pub mod contact;
 
 pub mod surface;
