@@ -19,6 +19,8 @@ pub mod sampling;
 pub mod points;
 
 pub mod measure;
+pub mod neighbors;
+pub mod random;
 
 pub mod models;
 

@@ -1,0 +1,237 @@
+//! Neighbor lists of all points in one flat table.
+
+use super::Grid;
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// For each point the indices of its neighbors, itself excluded, ascending. Compressed rows: the neighbors of point i
+/// are `neighbors[starts[i]..starts[i + 1]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Neighborhoods {
+    /// First entry of each point in `neighbors`; one more entry than points.
+    pub starts: Vec<u32>,
+    /// Indices of the neighbors.
+    pub neighbors: Vec<u32>,
+}
+
+/// Lists of one run of sorted points.
+struct Chunk {
+    ends: Vec<u32>,
+    found: Vec<u32>,
+}
+
+/// Points per parallel task; fixed, so that the work is cut the same for any number of threads.
+const CHUNK: usize = 1024;
+
+impl Neighborhoods {
+    /// Points j with |x_j - x_i| < radius [m].
+    ///
+    /// # Panics
+    /// When there are more than 2³² pairs: a radius far beyond any use.
+    pub fn within_radius(positions: &[DVec3], radius: f64) -> Self {
+        if radius.is_nan() || radius <= 0.0 {
+            return Self { starts: vec![0; positions.len() + 1], neighbors: Vec::new() };
+        }
+        let grid = Grid::new(positions, radius);
+        let r2_max = radius * radius;
+        Self::build(positions.len(), &grid, |_| radius, |_, r2, _| r2 < r2_max)
+    }
+
+    /// Points j with |x_j - x_i| < (radius_i + radius_j) / 2 [m]: j is a neighbor of i whenever i is one of j, whatever
+    /// the radii. Radii that are not positive and finite count as 0.
+    ///
+    /// # Panics
+    /// When there are more than 2³² pairs, or when the lengths differ.
+    pub fn with_radii(positions: &[DVec3], radii: &[f64]) -> Self {
+        assert_eq!(positions.len(), radii.len(), "one radius per point");
+        let usable = |r: f64| if r > 0.0 && r.is_finite() { r } else { 0.0 };
+        let largest = radii.iter().fold(0.0f64, |m, &r| m.max(usable(r)));
+        if largest == 0.0 {
+            return Self { starts: vec![0; positions.len() + 1], neighbors: Vec::new() };
+        }
+        let grid = Grid::new(positions, largest);
+        let sorted: Vec<f64> = grid.indices.iter().map(|&i| usable(radii[i as usize])).collect();
+        let reach = |s: usize| 0.5 * (sorted[s] + largest);
+        Self::build(positions.len(), &grid, reach, |s, r2, k| {
+            let mean = 0.5 * (sorted[s] + sorted[k]);
+            r2 < mean * mean
+        })
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether there are no points.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Neighbors of point i, ascending.
+    pub fn of(&self, i: usize) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+        self.neighbors[self.starts[i] as usize..self.starts[i + 1] as usize].iter().map(|&j| j as usize)
+    }
+
+    /// Lists per sorted point in parallel chunks, then gathered into the order of the points.
+    fn build(
+        points: usize,
+        grid: &Grid,
+        reach: impl Fn(usize) -> f64 + Sync,
+        near: impl Fn(usize, f64, usize) -> bool + Sync,
+    ) -> Self {
+        let chunks: Vec<Chunk> = (0..grid.len().div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|c| search(grid, c * CHUNK..((c + 1) * CHUNK).min(grid.len()), &reach, &near))
+            .collect();
+
+        // Where each point stands in sorted order; points outside the grid stand nowhere.
+        let mut ranks = vec![u32::MAX; points];
+        for (s, &i) in grid.indices.iter().enumerate() {
+            ranks[i as usize] = s as u32;
+        }
+        let list = |i: usize| -> &[u32] {
+            let s = ranks[i] as usize;
+            let Some(chunk) = chunks.get(s / CHUNK) else { return &[] };
+            let local = s % CHUNK;
+            let first = if local == 0 { 0 } else { chunk.ends[local - 1] };
+            &chunk.found[first as usize..chunk.ends[local] as usize]
+        };
+        let mut starts = vec![0u32; points + 1];
+        for i in 0..points {
+            let end = starts[i].checked_add(list(i).len() as u32);
+            starts[i + 1] = end.expect("at most 2^32 pairs of neighbors");
+        }
+
+        let mut neighbors = vec![0u32; starts[points] as usize];
+        let mut pieces = Vec::with_capacity(points.div_ceil(CHUNK));
+        let mut rest = neighbors.as_mut_slice();
+        for first in (0..points).step_by(CHUNK) {
+            let end = (first + CHUNK).min(points);
+            let (piece, tail) = rest.split_at_mut((starts[end] - starts[first]) as usize);
+            pieces.push((first..end, piece));
+            rest = tail;
+        }
+        pieces.into_par_iter().for_each(|(range, mut piece)| {
+            for i in range {
+                let from = list(i);
+                let (to, tail) = piece.split_at_mut(from.len());
+                to.copy_from_slice(from);
+                if !to.is_sorted() {
+                    to.sort_unstable();
+                }
+                piece = tail;
+            }
+        });
+        Self { starts, neighbors }
+    }
+}
+
+/// Lists of the sorted points in `range`.
+fn search(
+    grid: &Grid,
+    range: std::ops::Range<usize>,
+    reach: &impl Fn(usize) -> f64,
+    near: &impl Fn(usize, f64, usize) -> bool,
+) -> Chunk {
+    let mut chunk = Chunk { ends: Vec::with_capacity(range.len()), found: Vec::with_capacity(32 * range.len()) };
+    let mut len = 0;
+    for s in range {
+        let (x, y, z) = (grid.xs[s], grid.ys[s], grid.zs[s]);
+        let (p, radius) = (DVec3::new(x, y, z), reach(s));
+        let (low, high) = grid.cells_around(p, radius);
+        grid.for_each_range(low, high, |row| {
+            // Every candidate is written and the end moves only past neighbors: no branch to mispredict.
+            if chunk.found.len() < len + row.len() {
+                chunk.found.resize(2 * (len + row.len()), 0);
+            }
+            let found = &mut chunk.found[len..len + row.len()];
+            let (xs, ys, zs) = (&grid.xs[row.clone()], &grid.ys[row.clone()], &grid.zs[row.clone()]);
+            let indices = &grid.indices[row.clone()];
+            let mut count = 0;
+            for k in 0..found.len() {
+                let (dx, dy, dz) = (xs[k] - x, ys[k] - y, zs[k] - z);
+                let r2 = dx * dx + dy * dy + dz * dz;
+                found[count] = indices[k];
+                count += usize::from(near(s, r2, row.start + k) && row.start + k != s);
+            }
+            len += count;
+        });
+        chunk.ends.push(len as u32);
+    }
+    chunk.found.truncate(len);
+    chunk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn cloud(n: u64) -> Vec<DVec3> {
+        (0..n).map(|i| Random::new(5, i).in_cube()).collect()
+    }
+
+    fn brute(points: &[DVec3], near: impl Fn(usize, usize, f64) -> bool) -> Neighborhoods {
+        let mut lists = Neighborhoods { starts: vec![0], neighbors: Vec::new() };
+        for i in 0..points.len() {
+            let is_near = |&j: &usize| j != i && near(i, j, (points[j] - points[i]).length_squared());
+            lists.neighbors.extend((0..points.len()).filter(is_near).map(|j| j as u32));
+            lists.starts.push(lists.neighbors.len() as u32);
+        }
+        lists
+    }
+
+    #[test]
+    fn lists_equal_brute_force() {
+        let mut points = cloud(1500);
+        points.extend_from_within(10..20);
+        points.push(DVec3::NAN);
+        points.push(DVec3::new(1e9, 0.0, 0.0));
+        let lists = Neighborhoods::within_radius(&points, 0.3);
+        assert_eq!(lists, brute(&points, |_, _, r2| r2 < 0.3 * 0.3));
+        assert_eq!(lists.len(), points.len());
+        assert_eq!(lists.of(1510).count(), 0);
+    }
+
+    #[test]
+    fn unequal_radii_follow_the_mean_and_are_symmetric() {
+        let points = cloud(1200);
+        let radii: Vec<f64> =
+            (0..1200).map(|i| if i == 7 { -1.0 } else { Random::new(6, i).between(0.1, 0.5) }).collect();
+        let lists = Neighborhoods::with_radii(&points, &radii);
+        let mean = |i: usize, j: usize| 0.5 * (radii[i].max(0.0) + radii[j].max(0.0));
+        assert_eq!(lists, brute(&points, |i, j, r2| r2 < mean(i, j) * mean(i, j)));
+        for i in 0..points.len() {
+            assert!(lists.of(i).all(|j| lists.of(j).any(|k| k == i)));
+        }
+    }
+
+    #[test]
+    fn a_lattice_whose_spacing_divides_the_radius_has_symmetric_lists() {
+        let points: Vec<DVec3> =
+            (0..1000).map(|i| 0.1 * DVec3::new((i % 10) as f64, (i / 10 % 10) as f64, (i / 100) as f64)).collect();
+        let lists = Neighborhoods::within_radius(&points, 0.30000000000000004);
+        assert_eq!(lists, brute(&points, |_, _, r2| r2 < 0.30000000000000004f64.powi(2)));
+    }
+
+    #[test]
+    fn the_same_bits_on_any_number_of_threads() {
+        let points = cloud(5000);
+        let lists = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| Neighborhoods::within_radius(&points, 0.2))
+        };
+        let one = lists(1);
+        assert!((2..=4).all(|threads| lists(threads) == one));
+    }
+
+    #[test]
+    fn nothing_and_no_radius_give_empty_lists() {
+        assert!(Neighborhoods::within_radius(&[], 1.0).is_empty());
+        assert!(Neighborhoods::with_radii(&[], &[]).is_empty());
+        let none = Neighborhoods::within_radius(&cloud(3), f64::NAN);
+        assert_eq!((none.len(), none.neighbors.len()), (3, 0));
+        assert!(Neighborhoods::with_radii(&cloud(3), &[0.0; 3]).neighbors.is_empty());
+    }
+}
