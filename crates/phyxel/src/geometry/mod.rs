@@ -1,5 +1,19 @@
 //! Shapes as signed distances, meshes and point clouds: read, repaired, queried; no physics.
 
+mod build;
+mod csg;
+mod mesh;
+mod placed;
+mod primitives;
+#[cfg(test)]
+mod tests;
+
+pub use build::{Built, Files, ShapeLibrary, build};
+pub use csg::{Combined, Operation};
+pub use mesh::Mesh;
+pub use placed::{Placed, Pose, Scaled};
+pub use primitives::{Capsule, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Sphere, Torus};
+
 use glam::DVec3;
 
 /// Axis-aligned box [m].
@@ -35,6 +49,27 @@ impl Bounds {
     pub fn center(self) -> DVec3 {
         0.5 * (self.min + self.max)
     }
+    /// Box common to both; empty when they do not overlap.
+    pub fn intersection(self, other: Self) -> Self {
+        let common = Self { min: self.min.max(other.min), max: self.max.min(other.max) };
+        if common.is_empty() { Self::EMPTY } else { common }
+    }
+    /// Whether nothing is inside.
+    pub fn is_empty(self) -> bool {
+        !self.min.cmple(self.max).all()
+    }
+    /// Whether all corners are finite and something is inside.
+    pub fn is_finite(self) -> bool {
+        self.min.is_finite() && self.max.is_finite() && !self.is_empty()
+    }
+    /// Distance from a point to the box [m]; zero inside.
+    pub fn distance(self, p: DVec3) -> f64 {
+        (self.min - p).max(p - self.max).max(DVec3::ZERO).length()
+    }
+    /// Whether the point is inside or on the border.
+    pub fn contains(self, p: DVec3) -> bool {
+        self.min.cmple(p).all() && p.cmple(self.max).all()
+    }
     /// Whether the boxes share a point.
     pub fn overlaps(self, other: Self) -> bool {
         self.min.cmple(other.max).all() && other.min.cmple(self.max).all()
@@ -55,5 +90,10 @@ pub trait Shape: Send + Sync {
         let step = 1e-6 * self.bounds().size().max_element().clamp(1e-3, 1e3);
         let d = |o: DVec3| self.distance(p + o) - self.distance(p - o);
         DVec3::new(d(DVec3::X * step), d(DVec3::Y * step), d(DVec3::Z * step)).try_normalize().unwrap_or(DVec3::Y)
+    }
+
+    /// Both at once, for callers that need both (contact): cheaper than two calls for meshes and combinations.
+    fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
+        (self.distance(p), self.normal(p))
     }
 }

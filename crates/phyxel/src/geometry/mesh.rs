@@ -1,0 +1,85 @@
+//! Triangle meshes.
+
+use super::{Bounds, Pose};
+use glam::{DVec2, DVec3};
+
+/// A triangle mesh.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Mesh {
+    /// Vertex positions [m].
+    pub positions: Vec<DVec3>,
+    /// Vertex indices of each triangle, counter-clockwise seen from outside.
+    pub triangles: Vec<[u32; 3]>,
+    /// Unit normal per vertex.
+    pub normals: Vec<DVec3>,
+    /// Linear color per vertex, red, green, blue from 0 to 1.
+    pub colors: Option<Vec<[f32; 3]>>,
+    /// Texture coordinates per vertex.
+    pub uvs: Option<Vec<DVec2>>,
+}
+
+impl Mesh {
+    /// Box around the vertices [m].
+    pub fn bounds(&self) -> Bounds {
+        Bounds::of(self.positions.iter().copied())
+    }
+
+    /// Corners of a triangle [m].
+    pub fn corners(&self, triangle: usize) -> [DVec3; 3] {
+        self.triangles[triangle].map(|v| self.positions[v as usize])
+    }
+
+    /// Enclosed volume [m³] by the divergence theorem; meaningful for closed meshes.
+    pub fn volume(&self) -> f64 {
+        let center = self.bounds().center();
+        (0..self.triangles.len())
+            .map(|t| {
+                let [a, b, c] = self.corners(t).map(|x| x - center);
+                a.dot(b.cross(c)) / 6.0
+            })
+            .sum()
+    }
+
+    /// Surface area [m²].
+    pub fn area(&self) -> f64 {
+        (0..self.triangles.len()).map(|t| 0.5 * area_vector(self.corners(t)).length()).sum()
+    }
+
+    /// The mesh scaled per axis, then moved by `pose`; a mirrored one keeps its outside outside.
+    pub fn transformed(&self, scale: DVec3, pose: &Pose) -> Self {
+        let mut mesh = self.clone();
+        for x in &mut mesh.positions {
+            *x = pose.point(*x * scale);
+        }
+        for n in &mut mesh.normals {
+            *n = pose.vector(*n / scale).try_normalize().unwrap_or(DVec3::Y);
+        }
+        if scale.x * scale.y * scale.z < 0.0 {
+            for t in &mut mesh.triangles {
+                t.swap(1, 2);
+            }
+        }
+        mesh
+    }
+
+    /// Sets the vertex normals to the angle-weighted mean of the triangles around.
+    pub fn compute_normals(&mut self) {
+        self.normals = vec![DVec3::ZERO; self.positions.len()];
+        for t in 0..self.triangles.len() {
+            let x = self.corners(t);
+            let n = area_vector(x).normalize_or_zero();
+            for i in 0..3 {
+                let (e, f) = (x[(i + 1) % 3] - x[i], x[(i + 2) % 3] - x[i]);
+                self.normals[self.triangles[t][i] as usize] += n * e.angle_between(f);
+            }
+        }
+        for n in &mut self.normals {
+            *n = n.normalize_or(DVec3::Y);
+        }
+    }
+}
+
+/// Twice the area times the normal.
+pub(super) fn area_vector([a, b, c]: [DVec3; 3]) -> DVec3 {
+    (b - a).cross(c - a)
+}
