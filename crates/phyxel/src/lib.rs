@@ -22,6 +22,11 @@ pub mod measure;
 pub mod neighbors;
 pub mod random;
 
+pub mod conjugate_gradient;
+pub mod kernel;
+pub mod linalg;
+pub mod materials;
+
 pub mod models;
 
 pub mod motion;
@@ -33,8 +38,6 @@ pub mod surface;
 pub mod frame;
 
 pub mod render;
-
-pub mod run;
 
 pub mod sinks;
 

@@ -1,12 +1,8 @@
 //! Neighbor lists of all points in one flat table.
-//!
-//! Each cell copies the coordinates of its 27 cells once, in f32 relative to itself, and tests them for all its points
-//! eight at a time. Where f32 leaves a doubt the test is repeated in f64, so the lists are those of f64.
 
 use super::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// For each point the indices of its neighbors, itself excluded, ascending. Compressed rows: the neighbors of point i
 /// are `neighbors[starts[i]..starts[i + 1]]`.
@@ -18,8 +14,14 @@ pub struct Neighborhoods {
     pub neighbors: Vec<u32>,
 }
 
+/// Lists of one run of sorted points.
+struct Chunk {
+    ends: Vec<u32>,
+    found: Vec<u32>,
+}
+
 /// Points per parallel task; fixed, so that the work is cut the same for any number of threads.
-const CHUNK: usize = 256;
+const CHUNK: usize = 1024;
 
 impl Neighborhoods {
     /// Points j with |x_j - x_i| < radius [m].
@@ -27,7 +29,12 @@ impl Neighborhoods {
     /// # Panics
     /// When there are more than 2³² pairs: a radius far beyond any use.
     pub fn within_radius(positions: &[DVec3], radius: f64) -> Self {
-        Self::with_radii(positions, &vec![radius; positions.len()])
+        if radius.is_nan() || radius <= 0.0 {
+            return Self { starts: vec![0; positions.len() + 1], neighbors: Vec::new() };
+        }
+        let grid = Grid::new(positions, radius);
+        let r2_max = radius * radius;
+        Self::build(positions.len(), &grid, |_| radius, |_, r2, _| r2 < r2_max)
     }
 
     /// Points j with |x_j - x_i| < (radius_i + radius_j) / 2 [m]: j is a neighbor of i whenever i is one of j, whatever
@@ -37,13 +44,18 @@ impl Neighborhoods {
     /// When there are more than 2³² pairs, or when the lengths differ.
     pub fn with_radii(positions: &[DVec3], radii: &[f64]) -> Self {
         assert_eq!(positions.len(), radii.len(), "one radius per point");
+        let usable = |r: f64| if r > 0.0 && r.is_finite() { r } else { 0.0 };
         let largest = radii.iter().fold(0.0f64, |m, &r| m.max(usable(r)));
         if largest == 0.0 {
             return Self { starts: vec![0; positions.len() + 1], neighbors: Vec::new() };
         }
-        // A hair wider than the radius, so that rounding never puts two neighbors two cells apart.
-        let grid = Grid::new(positions, largest * (1.0 + 1e-6));
-        Self::build(&Cloud { positions, radii, grid })
+        let grid = Grid::new(positions, largest);
+        let sorted: Vec<f64> = grid.indices.iter().map(|&i| usable(radii[i as usize])).collect();
+        let reach = |s: usize| 0.5 * (sorted[s] + largest);
+        Self::build(positions.len(), &grid, reach, |s, r2, k| {
+            let mean = 0.5 * (sorted[s] + sorted[k]);
+            r2 < mean * mean
+        })
     }
 
     /// Number of points.
@@ -62,13 +74,15 @@ impl Neighborhoods {
     }
 
     /// Lists per sorted point in parallel chunks, then gathered into the order of the points.
-    fn build(cloud: &Cloud) -> Self {
-        let (points, grid) = (cloud.positions.len(), &cloud.grid);
+    fn build(
+        points: usize,
+        grid: &Grid,
+        reach: impl Fn(usize) -> f64 + Sync,
+        near: impl Fn(usize, f64, usize) -> bool + Sync,
+    ) -> Self {
         let chunks: Vec<Chunk> = (0..grid.len().div_ceil(CHUNK))
             .into_par_iter()
-            .map_init(Around::default, |around, c| {
-                Chunk::search(cloud, around, c * CHUNK..((c + 1) * CHUNK).min(grid.len()))
-            })
+            .map(|c| search(grid, c * CHUNK..((c + 1) * CHUNK).min(grid.len()), &reach, &near))
             .collect();
 
         // Where each point stands in sorted order; points outside the grid stand nowhere.
@@ -113,143 +127,40 @@ impl Neighborhoods {
     }
 }
 
-/// Points with their radii, in the user's order and in cells.
-struct Cloud<'a> {
-    positions: &'a [DVec3],
-    radii: &'a [f64],
-    grid: Grid,
-}
-
-/// Lists of one run of sorted points.
-struct Chunk {
-    /// End of each point's list in `found`.
-    ends: Vec<u32>,
-    found: Vec<u32>,
-}
-
-impl Chunk {
-    fn search(cloud: &Cloud, around: &mut Around, range: Range<usize>) -> Self {
-        let grid = &cloud.grid;
-        let mut chunk = Self { ends: Vec::with_capacity(range.len()), found: vec![0; 40 * range.len()] };
-        let (mut first, mut len) = (range.start, 0);
-        while first < range.end {
-            let cell = grid.cell(grid.position(first));
-            let same = (first..range.end).take_while(|&s| grid.cell(grid.position(s)) == cell).count();
-            let slot = around.gather(cloud, cell, first);
-            for k in 0..same {
-                if chunk.found.len() < len + around.x.len() {
-                    chunk.found.resize(2 * (len + around.x.len()), 0);
-                }
-                len += around.select(cloud, slot + k, &mut chunk.found[len..]);
-                chunk.ends.push(len as u32);
-            }
-            first += same;
-        }
-        chunk.found.truncate(len);
-        chunk
-    }
-}
-
-/// Points tested at a time.
-const LANES: usize = 8;
-
-/// The points in and around one cell, in cell order, filled up to whole blocks of `LANES` with points at infinity.
-#[derive(Default)]
-struct Around {
-    /// Coordinates relative to the cell's center [m].
-    x: Vec<f32>,
-    y: Vec<f32>,
-    z: Vec<f32>,
-    /// Half of each point's radius [m].
-    half_radii: Vec<f32>,
-    indices: Vec<u32>,
-}
-
-impl Around {
-    /// Collects the points around `cell` and returns the place of sorted point `own`, which lies in the cell.
-    fn gather(&mut self, cloud: &Cloud, cell: [i64; 3], own: usize) -> usize {
-        let grid = &cloud.grid;
-        let center = grid.cell_center(cell);
-        let mut slot = 0;
-        self.indices.clear();
-        self.x.clear();
-        self.y.clear();
-        self.z.clear();
-        self.half_radii.clear();
-        grid.for_each_range(cell.map(|c| c - 1), cell.map(|c| c + 1), |range| {
-            if range.contains(&own) {
-                slot = self.x.len() + own - range.start;
-            }
-            let points = &grid.sorted[range.clone()];
-            self.x.extend(points.iter().map(|p| (p.x - center.x) as f32));
-            self.y.extend(points.iter().map(|p| (p.y - center.y) as f32));
-            self.z.extend(points.iter().map(|p| (p.z - center.z) as f32));
-            let indices = &grid.indices[range];
-            self.half_radii.extend(indices.iter().map(|&i| 0.5 * usable(cloud.radii[i as usize]) as f32));
-            self.indices.extend_from_slice(indices);
-        });
-        let whole = self.x.len().next_multiple_of(LANES);
-        self.x.resize(whole, f32::INFINITY);
-        self.y.resize(whole, 0.0);
-        self.z.resize(whole, 0.0);
-        self.half_radii.resize(whole, 0.0);
-        self.indices.resize(whole, 0);
-        slot
-    }
-
-    /// Writes the neighbors of the point in place `slot` to `found` and returns how many.
-    fn select(&mut self, cloud: &Cloud, slot: usize, found: &mut [u32]) -> usize {
-        /// Relative difference of squared lengths that f32 may get wrong, with a wide margin.
-        const DOUBT: f32 = 1e-5;
-        let (py, pz, half_radius) = (self.y[slot], self.z[slot], self.half_radii[slot]);
-        // While it looks around the point itself is out of sight.
-        let px = std::mem::replace(&mut self.x[slot], f32::INFINITY);
-        let (x, _) = self.x.as_chunks::<LANES>();
-        let (y, _) = self.y.as_chunks::<LANES>();
-        let (z, _) = self.z.as_chunks::<LANES>();
-        let (half_radii, _) = self.half_radii.as_chunks::<LANES>();
-        let (indices, _) = self.indices.as_chunks::<LANES>();
-        let mut count = 0;
-        for ((((x, y), z), half_radii), indices) in x.iter().zip(y).zip(z).zip(half_radii).zip(indices) {
-            let mut excess = [0.0f32; LANES];
-            let mut certain = [0.0f32; LANES];
-            for l in 0..LANES {
-                let (dx, dy, dz) = (x[l] - px, y[l] - py, z[l] - pz);
-                let mean = half_radius + half_radii[l];
-                excess[l] = dx * dx + dy * dy + dz * dz - mean * mean;
-                certain[l] = excess[l].abs() - DOUBT * (mean * mean);
-            }
-            // Also in doubt when it is not a number: coordinates beyond the range of f32.
-            if certain.iter().fold(false, |doubt, &c| doubt | !(c > 0.0)) {
-                for l in 0..LANES {
-                    let empty = x[l] == f32::INFINITY && y[l] == 0.0 && half_radii[l] == 0.0;
-                    let near = !empty && is_near(cloud, self.indices[slot] as usize, indices[l] as usize);
-                    excess[l] = if near { -1.0 } else { 1.0 };
-                }
-            }
+/// Lists of the sorted points in `range`.
+fn search(
+    grid: &Grid,
+    range: std::ops::Range<usize>,
+    reach: &impl Fn(usize) -> f64,
+    near: &impl Fn(usize, f64, usize) -> bool,
+) -> Chunk {
+    let mut chunk = Chunk { ends: Vec::with_capacity(range.len()), found: Vec::with_capacity(32 * range.len()) };
+    let mut len = 0;
+    for s in range {
+        let (x, y, z) = (grid.xs[s], grid.ys[s], grid.zs[s]);
+        let (p, radius) = (DVec3::new(x, y, z), reach(s));
+        let (low, high) = grid.cells_around(p, radius);
+        grid.for_each_range(low, high, |row| {
             // Every candidate is written and the end moves only past neighbors: no branch to mispredict.
-            let Some((out, _)) = found[count..].split_first_chunk_mut::<LANES>() else { break };
-            let mut kept = 0;
-            for l in 0..LANES {
-                out[kept % LANES] = indices[l];
-                kept += usize::from(excess[l] < 0.0);
+            if chunk.found.len() < len + row.len() {
+                chunk.found.resize(2 * (len + row.len()), 0);
             }
-            count += kept;
-        }
-        self.x[slot] = px;
-        count
+            let found = &mut chunk.found[len..len + row.len()];
+            let (xs, ys, zs) = (&grid.xs[row.clone()], &grid.ys[row.clone()], &grid.zs[row.clone()]);
+            let indices = &grid.indices[row.clone()];
+            let mut count = 0;
+            for k in 0..found.len() {
+                let (dx, dy, dz) = (xs[k] - x, ys[k] - y, zs[k] - z);
+                let r2 = dx * dx + dy * dy + dz * dz;
+                found[count] = indices[k];
+                count += usize::from(near(s, r2, row.start + k) && row.start + k != s);
+            }
+            len += count;
+        });
+        chunk.ends.push(len as u32);
     }
-}
-
-/// The test in f64.
-fn is_near(cloud: &Cloud, i: usize, j: usize) -> bool {
-    let mean = 0.5 * (usable(cloud.radii[i]) + usable(cloud.radii[j]));
-    i != j && (cloud.positions[j] - cloud.positions[i]).length_squared() < mean * mean
-}
-
-/// A radius that is not positive and finite counts as 0.
-fn usable(radius: f64) -> f64 {
-    if radius > 0.0 && radius.is_finite() { radius } else { 0.0 }
+    chunk.found.truncate(len);
+    chunk
 }
 
 #[cfg(test)]

@@ -1,0 +1,140 @@
+//! Conjugate gradients on arrays of 3-vectors, with the same bits on any number of threads.
+//!
+//! Sums run over chunks of fixed size whose results are added in order, so that the number of threads never shows.
+
+use glam::DVec3;
+use rayon::prelude::*;
+use std::ops::{Add, Range};
+
+/// Number of entries summed by one task.
+pub const CHUNK: usize = 1024;
+
+/// Sums `part(range)` over `0..len` cut into fixed chunks; chunk results are added serially, in order.
+pub fn chunked_sum<T>(len: usize, zero: T, part: impl Fn(Range<usize>) -> T + Sync) -> T
+where
+    T: Add<Output = T> + Send + Copy,
+{
+    let range = |chunk: usize| chunk * CHUNK..len.min((chunk + 1) * CHUNK);
+    let chunks = len.div_ceil(CHUNK);
+    if chunks < 4 {
+        return (0..chunks).fold(zero, |sum, chunk| sum + part(range(chunk)));
+    }
+    let parts: Vec<T> = (0..chunks).into_par_iter().map(|chunk| part(range(chunk))).collect();
+    parts.into_iter().fold(zero, |sum, value| sum + value)
+}
+
+/// Σ a·b.
+pub fn dot(a: &[DVec3], b: &[DVec3]) -> f64 {
+    chunked_sum(a.len(), 0.0, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a.dot(*b)).sum())
+}
+
+/// Σ a b, component by component.
+pub fn dot_per_axis(a: &[DVec3], b: &[DVec3]) -> DVec3 {
+    chunked_sum(a.len(), DVec3::ZERO, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| *a * *b).sum())
+}
+
+/// How a solve ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Applications of the operator.
+    pub iterations: usize,
+    /// Residual norm over its value at the start (the largest over the axes, if solved per axis).
+    pub residual: f64,
+    /// Whether `residual` reached the wanted tolerance.
+    pub converged: bool,
+}
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stop {
+    /// Wanted residual norm over its value at the start.
+    pub tolerance: f64,
+    /// Most applications of the operator.
+    pub max_iterations: usize,
+}
+
+/// Solves H q = right for the three components at once, each its own system with the same scalar operator.
+///
+/// `apply` writes H times its first argument. H is symmetric positive semidefinite and `right` must be free of its null
+/// space. Starts from 0; if the tolerance is not reached the best iterate met is returned.
+pub fn solve_per_axis(
+    mut apply: impl FnMut(&[DVec3], &mut [DVec3]),
+    inverse_diagonal: &[f64],
+    right: &[DVec3],
+    stop: Stop,
+) -> (Vec<DVec3>, Outcome) {
+    let n = right.len();
+    let precondition = |r: &[DVec3]| -> Vec<DVec3> { r.iter().zip(inverse_diagonal).map(|(r, d)| *r * *d).collect() };
+    let (mut q, mut r) = (vec![DVec3::ZERO; n], right.to_vec());
+    let mut z = precondition(&r);
+    let mut p = z.clone();
+    let mut image = vec![DVec3::ZERO; n];
+    let mut rz = dot_per_axis(&r, &z);
+    let start = dot_per_axis(&r, &r);
+    let relative = |norm: DVec3| (0..3).map(move |c| if start[c] > 0.0 { (norm[c] / start[c]).sqrt() } else { 0.0 });
+    let (mut best, mut best_residual) = (q.clone(), 1.0_f64);
+    let mut residual = relative(start).fold(0.0, f64::max);
+    let mut iterations = 0;
+    while residual > stop.tolerance && iterations < stop.max_iterations {
+        apply(&p, &mut image);
+        iterations += 1;
+        let curvature = dot_per_axis(&p, &image);
+        // An axis that is solved, or has no curvature left, stands still.
+        let step = DVec3::from_array([0, 1, 2].map(|c| if curvature[c] > 0.0 { rz[c] / curvature[c] } else { 0.0 }));
+        if step == DVec3::ZERO {
+            break;
+        }
+        for i in 0..n {
+            q[i] += step * p[i];
+            r[i] -= step * image[i];
+        }
+        z = precondition(&r);
+        let next = dot_per_axis(&r, &z);
+        let turn = DVec3::from_array([0, 1, 2].map(|c| if rz[c] > 0.0 { next[c] / rz[c] } else { 0.0 }));
+        rz = next;
+        for i in 0..n {
+            p[i] = z[i] + turn * p[i];
+        }
+        residual = relative(dot_per_axis(&r, &r)).fold(0.0, f64::max);
+        if residual < 0.5 * best_residual || residual <= stop.tolerance {
+            best_residual = residual;
+            best.copy_from_slice(&q);
+        }
+    }
+    let converged = residual <= stop.tolerance;
+    (best, Outcome { iterations, residual: if converged { residual } else { best_residual }, converged })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunked_sums_do_not_depend_on_threads() {
+        let a: Vec<DVec3> = (0..10_000).map(|i| DVec3::new((i as f64).sin(), 0.1 * i as f64, 1.0)).collect();
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| dot(&a, &a))
+        };
+        assert_eq!(run(1).to_bits(), run(3).to_bits());
+    }
+
+    #[test]
+    fn a_singular_system_is_solved_off_its_null_space() {
+        // Path graph Laplacian: constants are its null space, each axis has its own right side.
+        let n = 40;
+        let apply = |p: &[DVec3], out: &mut [DVec3]| {
+            for i in 0..n {
+                let left = if i > 0 { p[i] - p[i - 1] } else { DVec3::ZERO };
+                let right = if i + 1 < n { p[i] - p[i + 1] } else { DVec3::ZERO };
+                out[i] = left + right;
+            }
+        };
+        let mut right = vec![DVec3::ZERO; n];
+        (right[0], right[n - 1]) = (DVec3::new(1.0, 0.0, -3.0), DVec3::new(-1.0, 0.0, 3.0));
+        let stop = Stop { tolerance: 1e-12, max_iterations: 200 };
+        let (q, outcome) = solve_per_axis(apply, &vec![1.0; n], &right, stop);
+        assert!(outcome.converged);
+        assert!((q[0] - q[n - 1] - DVec3::new(39.0, 0.0, -117.0)).length() < 1e-9);
+    }
+}

@@ -1,0 +1,100 @@
+//! Support radii and neighbor lists of one body at rest.
+
+use super::stencils::{StencilOptions, Stencils};
+use crate::kernel::poly6_shape;
+use crate::linalg::{SymmetricEigen, outer};
+use crate::neighbors::{Grid, Neighborhoods};
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+
+/// Smallest over largest eigenvalue of a moment matrix below which a neighborhood counts as flat.
+const FLATNESS: f64 = 0.02;
+/// Growth of the support radius of a point with too few or coplanar neighbors, per round.
+const GROWTH: f64 = 1.15;
+/// Most rounds of growth: to about twice the radius.
+const ROUNDS: usize = 5;
+
+/// Stencils of one body without correction, and the number of points whose radius was enlarged.
+pub(super) fn one_body(positions: &[DVec3], volumes: &[f64], options: &StencilOptions) -> (Stencils, usize) {
+    let first = radii(positions, options);
+    let mut radii = first.clone();
+    let mut lists = Neighborhoods::with_radii(positions, &radii);
+    let mut poor = poor_points(positions, &radii, &lists, options);
+    for _ in 0..ROUNDS {
+        if poor.is_empty() {
+            break;
+        }
+        for &i in &poor {
+            radii[i] *= GROWTH;
+        }
+        lists = Neighborhoods::with_radii(positions, &radii);
+        poor = poor_points(positions, &radii, &lists, options);
+    }
+    // Where growth did not help (a sheet, a thread, a lone point) it would only cost.
+    if !poor.is_empty() {
+        for &i in &poor {
+            radii[i] = first[i];
+        }
+        lists = Neighborhoods::with_radii(positions, &radii);
+    }
+    let enlarged = radii.iter().zip(&first).filter(|(now, first)| now > first).count();
+    (weighted(positions, volumes, radii, lists), enlarged)
+}
+
+// h_i = c_h r̄_i. At a surface r̄ is larger than inside because half of the neighbors are missing; the mean over the
+// neighbors bounds it.
+fn radii(positions: &[DVec3], options: &StencilOptions) -> Vec<f64> {
+    let grid = Grid::new(positions, guessed_spacing(positions));
+    let nearest: Vec<Vec<(usize, f64)>> = (0..positions.len())
+        .into_par_iter()
+        .map(|i| {
+            let mut near = grid.k_nearest(positions[i], options.nearest + 1);
+            near.retain(|&(j, _)| j != i);
+            near.truncate(options.nearest);
+            near
+        })
+        .collect();
+    let means: Vec<f64> = nearest.iter().map(|near| mean(near.iter().map(|(_, r2)| r2.sqrt()))).collect();
+    let bounded = |i: usize| means[i].min(mean(nearest[i].iter().map(|&(j, _)| means[j])));
+    (0..positions.len()).map(|i| options.radius_factor * bounded(i)).collect()
+}
+
+// A cell edge for the search of nearest points: the spacing if the points filled their bounding box.
+fn guessed_spacing(positions: &[DVec3]) -> f64 {
+    let bounds = crate::geometry::Bounds::of(positions.iter().copied());
+    let size = bounds.size();
+    let filled = size.max(DVec3::splat(1e-3 * size.max_element()));
+    1.5 * (filled.x * filled.y * filled.z / positions.len().max(1) as f64).cbrt()
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len();
+    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+}
+
+fn poor_points(positions: &[DVec3], radii: &[f64], lists: &Neighborhoods, options: &StencilOptions) -> Vec<usize> {
+    let is_poor = |&i: &usize| {
+        let fewest = options.fewest_neighbors.min(positions.len().saturating_sub(1));
+        let moment = lists.of(i).fold(DMat3::ZERO, |sum, j| {
+            let x_ij = positions[j] - positions[i];
+            sum + outer(x_ij * poly6_shape(x_ij.length_squared(), pair_radius(radii, i, j)), x_ij)
+        });
+        let values = SymmetricEigen::new(moment).values;
+        lists.of(i).len() < fewest || values.x <= FLATNESS * values.z
+    };
+    (0..positions.len()).into_par_iter().filter(is_poor).collect()
+}
+
+fn pair_radius(radii: &[f64], i: usize, j: usize) -> f64 {
+    0.5 * (radii[i] + radii[j])
+}
+
+fn weighted(positions: &[DVec3], volumes: &[f64], radii: Vec<f64>, lists: Neighborhoods) -> Stencils {
+    let row = |i: usize| {
+        let radii = &radii;
+        lists.of(i).map(move |j| poly6_shape((positions[j] - positions[i]).length_squared(), pair_radius(radii, i, j)))
+    };
+    let weights = (0..positions.len()).flat_map(row).collect();
+    let starts = lists.starts.iter().map(|&start| start as usize).collect();
+    Stencils::from_lists(positions.to_vec(), volumes.to_vec(), radii, starts, lists.neighbors, weights)
+}
