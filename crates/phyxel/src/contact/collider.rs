@@ -1,0 +1,198 @@
+//! Collider: a rigid shape with prescribed motion, friction and restitution.
+
+use super::resolve::Touch;
+use crate::geometry::{Bounds, Shape};
+use crate::motion::{Motion, MotionState, rotation_xyz};
+use crate::scene::{ColliderSpec, ShapeKind};
+use glam::{DAffine3, DMat3, DVec3};
+use std::fmt;
+use std::sync::Arc;
+
+/// Place and turn of a rigid thing: `world = origin + axes * own`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pose {
+    /// Where the thing's origin is [m].
+    pub origin: DVec3,
+    /// Its axes, a rotation.
+    pub axes: DMat3,
+}
+
+impl Pose {
+    /// From the thing's own frame to the world.
+    pub fn to_world(&self, p: DVec3) -> DVec3 {
+        self.origin + self.axes * p
+    }
+    /// From the world to the thing's own frame.
+    pub fn to_own(&self, p: DVec3) -> DVec3 {
+        self.axes.transpose() * (p - self.origin)
+    }
+    /// World box around a box of the thing's own frame; everything when the box is not finite.
+    fn bounds(&self, own: Bounds) -> Bounds {
+        if !(own.min.is_finite() && own.max.is_finite()) {
+            return Bounds { min: DVec3::NEG_INFINITY, max: DVec3::INFINITY };
+        }
+        let half = 0.5 * own.size();
+        let a = self.axes;
+        let reach = a.x_axis.abs() * half.x + a.y_axis.abs() * half.y + a.z_axis.abs() * half.z;
+        let center = self.to_world(own.center());
+        Bounds { min: center - reach, max: center + reach }
+    }
+}
+
+/// A rigid thing with prescribed motion that points cannot enter.
+#[derive(Clone)]
+pub struct Collider {
+    /// Name in the scene.
+    pub name: String,
+    /// Shape in the collider's own frame.
+    pub shape: Arc<dyn Shape>,
+    /// Coulomb friction coefficient.
+    pub friction: f64,
+    /// Part of the normal speed given back to a point that hits.
+    pub restitution: f64,
+    /// False once removed: nothing touches it.
+    pub active: bool,
+    motion: Motion,
+    at: DVec3,
+    axes: DMat3,
+    /// Normal and offset in the own frame of a half-space {p: normal·p < offset}.
+    half_space: Option<(DVec3, f64)>,
+    /// Pose at the start and at the end of the step. Written by `advance`.
+    start: Pose,
+    end: Pose,
+    still: bool,
+    /// Velocity and spin at the end of the step. Written by `advance`.
+    state: MotionState,
+}
+
+impl fmt::Debug for Collider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collider").field("name", &self.name).field("end", &self.end).finish_non_exhaustive()
+    }
+}
+
+impl Collider {
+    /// A still collider at the origin with friction 0.5 and no restitution (the elasticity of the bodies bounces).
+    pub fn new(name: impl Into<String>, shape: Arc<dyn Shape>) -> Self {
+        let pose = Pose { origin: DVec3::ZERO, axes: DMat3::IDENTITY };
+        Self {
+            name: name.into(),
+            shape,
+            friction: 0.5,
+            restitution: 0.0,
+            active: true,
+            motion: Motion::default(),
+            at: DVec3::ZERO,
+            axes: DMat3::IDENTITY,
+            half_space: None,
+            start: pose,
+            end: pose,
+            still: true,
+            state: MotionState::STILL,
+        }
+    }
+
+    /// A half-space with the given outward normal through `offset * normal`; `shape` must describe the same.
+    /// Planes made this way take a faster path.
+    pub fn half_space(name: impl Into<String>, shape: Arc<dyn Shape>) -> Self {
+        let normal = shape.normal(DVec3::ZERO);
+        let offset = -shape.distance(DVec3::ZERO);
+        Self { half_space: Some((normal, offset)), ..Self::new(name, shape) }
+    }
+
+    /// The collider a scene describes; `shape` is its shape built in its own frame (`spec.shape` with its transform).
+    pub fn from_spec(spec: &ColliderSpec, shape: Arc<dyn Shape>) -> Self {
+        let flat = matches!(spec.shape.kind, ShapeKind::Plane { .. });
+        let collider = match flat {
+            true => Self::half_space(&spec.name, shape),
+            false => Self::new(&spec.name, shape),
+        };
+        let collider = collider.with_surface(spec.friction, spec.restitution).with_pose(spec.at, spec.rotate);
+        collider.with_motion(Motion::new(&spec.motion))
+    }
+
+    /// The same collider with another friction coefficient and restitution.
+    pub fn with_surface(self, friction: f64, restitution: f64) -> Self {
+        Self { friction, restitution, ..self }
+    }
+
+    /// The same collider at another place [m], turned by xyz angles [degrees].
+    pub fn with_pose(mut self, at: DVec3, rotate: DVec3) -> Self {
+        self.at = at;
+        self.axes = DMat3::from_quat(rotation_xyz(rotate));
+        self.advance(0.0, 0.0);
+        self
+    }
+
+    /// The same collider moving: the offset is added to its place, the turn is about its own origin.
+    pub fn with_motion(mut self, motion: Motion) -> Self {
+        self.still = motion.is_still();
+        self.motion = motion;
+        self.advance(0.0, 0.0);
+        self
+    }
+
+    /// Sets the poses at the start `time` and the end `time + dt` of a step [s].
+    pub fn advance(&mut self, time: f64, dt: f64) {
+        let pose = |state: &MotionState| Pose {
+            origin: self.at + state.offset,
+            axes: DMat3::from_quat(state.rotation) * self.axes,
+        };
+        let (from, to) = (self.motion.at(time), self.motion.at(time + dt));
+        (self.start, self.end) = (pose(&from), pose(&to));
+        self.state = to;
+    }
+
+    /// Pose at the end of the step.
+    pub fn pose(&self) -> Pose {
+        self.end
+    }
+    /// Pose at the end of the step as an affine map, for pictures.
+    pub fn affine(&self) -> DAffine3 {
+        DAffine3::from_mat3_translation(self.end.axes, self.end.origin)
+    }
+    /// Whether it never moves.
+    pub fn is_still(&self) -> bool {
+        self.still
+    }
+    /// Velocity of the collider's matter at a world point at the end of the step [m/s].
+    pub fn velocity_at(&self, position: DVec3) -> DVec3 {
+        self.state.velocity_at(self.at, position)
+    }
+    /// Signed distance of a world point at the end of the step [m].
+    pub fn distance(&self, position: DVec3) -> f64 {
+        self.shape.distance(self.end.to_own(position))
+    }
+    /// Box around the collider during the step.
+    pub fn bounds(&self) -> Bounds {
+        let own = self.shape.bounds();
+        self.start.bounds(own).union(self.end.bounds(own))
+    }
+
+    /// World normal and offset of a half-space at the start and the end of the step.
+    pub(super) fn planes(&self) -> Option<[(DVec3, f64); 2]> {
+        let (normal, offset) = self.half_space?;
+        Some([self.start, self.end].map(|pose| {
+            let n = pose.axes * normal;
+            (n, offset + n.dot(pose.origin))
+        }))
+    }
+
+    /// New velocity of a point that would enter the collider in this step, or None.
+    pub(super) fn touch(&self, position: DVec3, velocity: DVec3, radius: f64, dt: f64) -> Option<Touch> {
+        // All in the collider's own frame at the end of the step, where it stands still.
+        let own = self.start.to_own(position);
+        let carried = match self.still {
+            true => DVec3::ZERO,
+            false => (self.end.to_world(own) - position) / dt,
+        };
+        let relative = self.end.axes.transpose() * (velocity - carried);
+        let touch = super::resolve::resolve(&*self.shape, self, own, relative, radius, dt)?;
+        Some(Touch {
+            velocity: carried + self.end.axes * touch.velocity,
+            normal: self.end.axes * touch.normal,
+            min_normal_velocity: touch.min_normal_velocity,
+            carried,
+        })
+    }
+}
