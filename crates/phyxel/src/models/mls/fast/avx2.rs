@@ -1,0 +1,230 @@
+//! The pair work in AVX2: eight f32 lanes hold (x, kappa, q) of a point; f64 takes two vectors.
+#![allow(unsafe_code, reason = "vector instructions; every function is inlined into a shell that enables them")]
+
+use super::layout::{Node, Record};
+use super::pair::Pair;
+use std::arch::x86_64::*;
+
+/// f32 throughout.
+pub(crate) struct Avx2Single<const FMA: bool>;
+/// f64 displacements, f32 pair data: the difference of displacements is taken in f64.
+pub(crate) struct Avx2Mixed<const FMA: bool>;
+/// f64 throughout.
+pub(crate) struct Avx2Double<const FMA: bool>;
+
+#[inline(always)]
+unsafe fn mul_add_ps<const FMA: bool>(a: __m256, b: __m256, c: __m256) -> __m256 {
+    // SAFETY: inlined into a shell with the features.
+    unsafe { if FMA { _mm256_fmadd_ps(a, b, c) } else { _mm256_add_ps(_mm256_mul_ps(a, b), c) } }
+}
+#[inline(always)]
+unsafe fn mul_add_pd<const FMA: bool>(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
+    // SAFETY: inlined into a shell with the features.
+    unsafe { if FMA { _mm256_fmadd_pd(a, b, c) } else { _mm256_add_pd(_mm256_mul_pd(a, b), c) } }
+}
+
+/// Adds the outer product of `e` (its first three lanes, in both halves) and `m`.
+#[inline(always)]
+unsafe fn add_outer<const FMA: bool>(sums: [__m256; 3], e: __m256, m: __m256) -> [__m256; 3] {
+    // SAFETY: inlined into a shell with the features.
+    unsafe {
+        [
+            mul_add_ps::<FMA>(_mm256_permute_ps::<0x00>(e), m, sums[0]),
+            mul_add_ps::<FMA>(_mm256_permute_ps::<0x55>(e), m, sums[1]),
+            mul_add_ps::<FMA>(_mm256_permute_ps::<0xAA>(e), m, sums[2]),
+        ]
+    }
+}
+
+macro_rules! single_rows {
+    () => {
+        type T = f32;
+        type Xkq = __m256;
+        type Sums = [__m256; 3];
+        const FMA: bool = FMA;
+
+        #[inline(always)]
+        unsafe fn load_xkq(from: *const f32) -> __m256 {
+            // SAFETY: the caller vouches for eight aligned values.
+            unsafe { _mm256_load_ps(from) }
+        }
+        #[inline(always)]
+        unsafe fn zero() -> Self::Sums {
+            // SAFETY: inlined into a shell with the features.
+            unsafe { [_mm256_setzero_ps(); 3] }
+        }
+        #[inline(always)]
+        unsafe fn pull(sums: Self::Sums, xq_i: __m256, record_j: *const Record<f32>, w: f32) -> Self::Sums {
+            // SAFETY: the caller vouches for the record; its fields are aligned to 32 bytes.
+            unsafe {
+                let record = &*record_j;
+                let m = _mm256_mul_ps(_mm256_sub_ps(_mm256_load_ps(record.xq.as_ptr()), xq_i), _mm256_set1_ps(w));
+                let row = |r: usize| _mm256_load_ps(record.rows[r].as_ptr());
+                [
+                    mul_add_ps::<FMA>(row(0), m, sums[0]),
+                    mul_add_ps::<FMA>(row(1), m, sums[1]),
+                    mul_add_ps::<FMA>(row(2), m, sums[2]),
+                ]
+            }
+        }
+        #[inline(always)]
+        unsafe fn store(sums: Self::Sums, to: *mut f32) {
+            for r in 0..3 {
+                // SAFETY: the caller vouches for 24 values.
+                unsafe { _mm256_storeu_ps(to.add(8 * r), sums[r]) };
+            }
+        }
+        #[inline(always)]
+        unsafe fn row_sums(sums: Self::Sums) -> [f32; 4] {
+            // SAFETY: inlined into a shell with the features.
+            unsafe {
+                let half = |s: __m256| _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps::<1>(s));
+                let first = _mm_hadd_ps(half(sums[0]), half(sums[1]));
+                let second = _mm_hadd_ps(half(sums[2]), _mm_setzero_ps());
+                let mut out = [0.0; 4];
+                _mm_storeu_ps(out.as_mut_ptr(), _mm_hadd_ps(first, second));
+                out
+            }
+        }
+    };
+}
+
+impl<const FMA: bool> Pair for Avx2Single<FMA> {
+    single_rows!();
+    type U = f32;
+    type Displacement = __m256;
+
+    #[inline(always)]
+    unsafe fn load_displacement(from: *const f32) -> __m256 {
+        // SAFETY: the caller vouches for four values.
+        unsafe { _mm256_broadcast_ps(&*(from as *const __m128)) }
+    }
+    #[inline(always)]
+    unsafe fn stretch(
+        sums: Self::Sums,
+        xkq_i: __m256,
+        u_i: __m256,
+        node_j: *const Node<f32, f32>,
+        w: f32,
+    ) -> Self::Sums {
+        // SAFETY: the caller vouches for the record; its fields are aligned.
+        unsafe {
+            let node = &*node_j;
+            let m = _mm256_mul_ps(_mm256_sub_ps(_mm256_load_ps(node.xkq.as_ptr()), xkq_i), _mm256_set1_ps(w));
+            let e = _mm256_sub_ps(_mm256_broadcast_ps(&*(node.u.as_ptr() as *const __m128)), u_i);
+            add_outer::<FMA>(sums, e, m)
+        }
+    }
+}
+
+impl<const FMA: bool> Pair for Avx2Mixed<FMA> {
+    single_rows!();
+    type U = f64;
+    type Displacement = __m256d;
+
+    #[inline(always)]
+    unsafe fn load_displacement(from: *const f64) -> __m256d {
+        // SAFETY: the caller vouches for four aligned values.
+        unsafe { _mm256_load_pd(from) }
+    }
+    #[inline(always)]
+    unsafe fn stretch(
+        sums: Self::Sums,
+        xkq_i: __m256,
+        u_i: __m256d,
+        node_j: *const Node<f32, f64>,
+        w: f32,
+    ) -> Self::Sums {
+        // SAFETY: the caller vouches for the record; its fields are aligned.
+        unsafe {
+            let node = &*node_j;
+            let m = _mm256_mul_ps(_mm256_sub_ps(_mm256_load_ps(node.xkq.as_ptr()), xkq_i), _mm256_set1_ps(w));
+            let e = _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_load_pd(node.u.as_ptr()), u_i));
+            add_outer::<FMA>(sums, _mm256_set_m128(e, e), m)
+        }
+    }
+}
+
+impl<const FMA: bool> Pair for Avx2Double<FMA> {
+    type T = f64;
+    type U = f64;
+    type Xkq = [__m256d; 2];
+    type Displacement = [__m256d; 3];
+    type Sums = [[__m256d; 2]; 3];
+    const FMA: bool = FMA;
+
+    #[inline(always)]
+    unsafe fn load_xkq(from: *const f64) -> [__m256d; 2] {
+        // SAFETY: the caller vouches for eight aligned values.
+        unsafe { [_mm256_load_pd(from), _mm256_load_pd(from.add(4))] }
+    }
+    #[inline(always)]
+    unsafe fn load_displacement(from: *const f64) -> [__m256d; 3] {
+        // SAFETY: the caller vouches for four values.
+        unsafe { std::array::from_fn(|r| _mm256_set1_pd(*from.add(r))) }
+    }
+    #[inline(always)]
+    unsafe fn zero() -> Self::Sums {
+        // SAFETY: inlined into a shell with the features.
+        unsafe { [[_mm256_setzero_pd(); 2]; 3] }
+    }
+    #[inline(always)]
+    unsafe fn stretch(
+        mut sums: Self::Sums,
+        xkq_i: [__m256d; 2],
+        u_i: [__m256d; 3],
+        node_j: *const Node<f64, f64>,
+        w: f64,
+    ) -> Self::Sums {
+        // SAFETY: the caller vouches for the record; its fields are aligned.
+        unsafe {
+            let node = &*node_j;
+            let w = _mm256_set1_pd(w);
+            let m: [__m256d; 2] = std::array::from_fn(|h| {
+                _mm256_mul_pd(_mm256_sub_pd(_mm256_load_pd(node.xkq.as_ptr().add(4 * h)), xkq_i[h]), w)
+            });
+            for r in 0..3 {
+                let e = _mm256_sub_pd(_mm256_broadcast_sd(&node.u[r]), u_i[r]);
+                for h in 0..2 {
+                    sums[r][h] = mul_add_pd::<FMA>(e, m[h], sums[r][h]);
+                }
+            }
+            sums
+        }
+    }
+    #[inline(always)]
+    unsafe fn pull(mut sums: Self::Sums, xq_i: [__m256d; 2], record_j: *const Record<f64>, w: f64) -> Self::Sums {
+        // SAFETY: the caller vouches for the record; its fields are aligned.
+        unsafe {
+            let record = &*record_j;
+            let w = _mm256_set1_pd(w);
+            for h in 0..2 {
+                let m = _mm256_mul_pd(_mm256_sub_pd(_mm256_load_pd(record.xq.as_ptr().add(4 * h)), xq_i[h]), w);
+                for r in 0..3 {
+                    sums[r][h] = mul_add_pd::<FMA>(_mm256_load_pd(record.rows[r].as_ptr().add(4 * h)), m, sums[r][h]);
+                }
+            }
+            sums
+        }
+    }
+    #[inline(always)]
+    unsafe fn store(sums: Self::Sums, to: *mut f64) {
+        for r in 0..3 {
+            for h in 0..2 {
+                // SAFETY: the caller vouches for 24 values.
+                unsafe { _mm256_storeu_pd(to.add(8 * r + 4 * h), sums[r][h]) };
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn row_sums(sums: Self::Sums) -> [f64; 4] {
+        let mut out = [0.0; 4];
+        for r in 0..3 {
+            let mut s = [0.0; 4];
+            // SAFETY: inlined into a shell with the features; `s` has four values.
+            unsafe { _mm256_storeu_pd(s.as_mut_ptr(), _mm256_add_pd(sums[r][0], sums[r][1])) };
+            out[r] = (s[0] + s[1]) + (s[2] + s[3]);
+        }
+        out
+    }
+}

@@ -1,0 +1,309 @@
+//! The two passes over a range of blocks, and the shells that compile them once per instruction set.
+//!
+//! Every point writes only its own entries and sums over its list in order: the bits depend neither on the number of
+//! threads nor on the chunks.
+#![allow(unsafe_code, reason = "unchecked gathers by index, and functions that need CPU features checked at start")]
+
+use super::algebra::{LaneExtremes, LaneSums, stress, to_lanes};
+use super::layout::{Block, GROUP, INDEX_SCALE, LANES, Node, OwnForces, PairLists, Record, StiffnessBlock};
+use super::pair::{Pair, Portable};
+use super::real::Real;
+use glam::DVec3;
+
+/// What both passes read. All indices in `lists` are below `nodes.len()`, which is a multiple of `LANES`: checked by the engine.
+pub(crate) struct Shared<'a, T, U> {
+    pub lists: &'a PairLists<T>,
+    pub nodes: &'a [Node<T, U>],
+    pub blocks: &'a [Block<T>],
+    pub stiffnesses: &'a [StiffnessBlock<T>],
+}
+
+/// Pass 1 over the blocks from `first` on, as many as `own` has.
+pub(crate) type StressPass<T, U> =
+    unsafe fn(&Shared<T, U>, usize, &mut [Record<T>], &mut [OwnForces<T>]) -> LaneExtremes<T>;
+/// Pass 2: forces of the points from `first * LANES` on, as many as `out` has.
+pub(crate) type ForcePass<T> = unsafe fn(&PairLists<T>, &[Record<T>], usize, &[OwnForces<T>], &mut [DVec3]);
+/// Pass 2 fused with the change of velocity.
+pub(crate) type KickPass<T> = unsafe fn(&PairLists<T>, &[Record<T>], usize, &[OwnForces<T>], Kick);
+
+/// The points whose velocity changes, and by what.
+pub(crate) struct Kick<'a> {
+    pub velocities: &'a mut [DVec3],
+    pub masses: &'a [f64],
+    /// External forces, read and zeroed if `has_forces`, else left alone.
+    pub forces: &'a mut [DVec3],
+    pub has_forces: bool,
+    pub dt: f64,
+    pub gravity: DVec3,
+}
+
+/// The passes of one number format, compiled for one instruction set.
+pub(crate) struct Passes<T: Real, U: Real> {
+    pub stress: StressPass<T, U>,
+    pub force: ForcePass<T>,
+    pub kick: KickPass<T>,
+}
+
+/// Record at a scaled index.
+#[inline(always)]
+unsafe fn at<R>(records: *const R, index: u32) -> *const R {
+    // SAFETY: the caller vouches that `index / INDEX_SCALE` lies in the array.
+    unsafe { records.byte_add(index as usize * (size_of::<R>() / INDEX_SCALE as usize)) }
+}
+
+#[inline(always)]
+unsafe fn stress_pass<P: Pair>(
+    shared: &Shared<P::T, P::U>,
+    first: usize,
+    records: &mut [Record<P::T>],
+    own: &mut [OwnForces<P::T>],
+) -> LaneExtremes<P::T> {
+    let zero = P::T::default();
+    let mut extremes = LaneExtremes::default();
+    let mut sums = [[zero; 24]; LANES];
+    let mut lanes: LaneSums<P::T> = [[zero; LANES]; 24];
+    let isotropic = [[zero; LANES]; 21];
+    for (k, (out, own)) in records.as_chunks_mut::<LANES>().0.iter_mut().zip(own).enumerate() {
+        let block = &shared.blocks[first + k];
+        // SAFETY: the caller vouches for the lists.
+        unsafe { stretch_block::<P>(shared, first + k, &mut sums) };
+        to_lanes(&sums, &mut lanes);
+        *own = match shared.stiffnesses.get(block.stiffness as usize) {
+            None if P::FMA => stress::<P::T, true, false>(block, &isotropic, &lanes, out, &mut extremes),
+            None => stress::<P::T, false, false>(block, &isotropic, &lanes, out, &mut extremes),
+            Some(full) if P::FMA => stress::<P::T, true, true>(block, full, &lanes, out, &mut extremes),
+            Some(full) => stress::<P::T, false, true>(block, full, &lanes, out, &mut extremes),
+        };
+    }
+    extremes
+}
+
+/// Pair loop of pass 1 for one block.
+#[inline(always)]
+unsafe fn stretch_block<P: Pair>(shared: &Shared<P::T, P::U>, block: usize, sums: &mut [[P::T; 24]; LANES]) {
+    let nodes = shared.nodes.as_ptr();
+    let (indices, weights) = (shared.lists.indices.as_ptr(), shared.lists.weights.as_ptr());
+    for g in 0..LANES / GROUP {
+        let group = block * (LANES / GROUP) + g;
+        let (mut k, end) = (shared.lists.starts[group] as usize, shared.lists.starts[group + 1] as usize);
+        // SAFETY: every index in the lists is that of a node; `k + l` stays below `end`, a multiple of GROUP further on.
+        unsafe {
+            let mine: [(P::Xkq, P::Displacement); GROUP] = std::array::from_fn(|l| {
+                let mut node = shared.nodes[group * GROUP + l];
+                node.xkq[3] = -node.xkq[3];
+                (P::load_xkq(node.xkq.as_ptr()), P::load_displacement(node.u.as_ptr()))
+            });
+            let mut acc = [P::zero(); GROUP];
+            while k < end {
+                for l in 0..GROUP {
+                    let node = at(nodes, *indices.add(k + l));
+                    acc[l] = P::stretch(acc[l], mine[l].0, mine[l].1, node, *weights.add(k + l));
+                }
+                k += GROUP;
+            }
+            for l in 0..GROUP {
+                P::store(acc[l], sums[g * GROUP + l].as_mut_ptr());
+            }
+        }
+    }
+}
+
+/// Pair loop of pass 2 for one block: the forces of its points [N].
+#[inline(always)]
+unsafe fn pull_block<P: Pair>(
+    lists: &PairLists<P::T>,
+    records: &[Record<P::T>],
+    block: usize,
+    own: &OwnForces<P::T>,
+) -> [DVec3; LANES] {
+    let mut forces = [DVec3::ZERO; LANES];
+    let (indices, weights) = (lists.indices.as_ptr(), lists.weights.as_ptr());
+    for g in 0..LANES / GROUP {
+        let group = block * (LANES / GROUP) + g;
+        let (mut k, end) = (lists.starts[group] as usize, lists.starts[group + 1] as usize);
+        // SAFETY: every index in the lists is that of a record; `k + l` stays below `end`.
+        unsafe {
+            let mine: [P::Xkq; GROUP] = std::array::from_fn(|l| P::load_xkq(records[group * GROUP + l].xq.as_ptr()));
+            let mut acc = [P::zero(); GROUP];
+            while k < end {
+                for l in 0..GROUP {
+                    let record = at(records.as_ptr(), *indices.add(k + l));
+                    acc[l] = P::pull(acc[l], mine[l], record, *weights.add(k + l));
+                }
+                k += GROUP;
+            }
+            for l in 0..GROUP {
+                let lane = g * GROUP + l;
+                let sums = P::row_sums(acc[l]);
+                let force = |r: usize| (own[r][lane] + sums[r]).f64();
+                forces[lane] = DVec3::new(force(0), force(1), force(2));
+            }
+        }
+    }
+    forces
+}
+
+#[inline(always)]
+unsafe fn force_pass<P: Pair>(
+    lists: &PairLists<P::T>,
+    records: &[Record<P::T>],
+    first: usize,
+    own: &[OwnForces<P::T>],
+    out: &mut [DVec3],
+) {
+    for (k, (out, own)) in out.chunks_mut(LANES).zip(own).enumerate() {
+        // SAFETY: the caller vouches for the lists.
+        let forces = unsafe { pull_block::<P>(lists, records, first + k, own) };
+        out.copy_from_slice(&forces[..out.len()]);
+    }
+}
+
+#[inline(always)]
+unsafe fn kick_pass<P: Pair>(
+    lists: &PairLists<P::T>,
+    records: &[Record<P::T>],
+    first: usize,
+    own: &[OwnForces<P::T>],
+    kick: Kick,
+) {
+    let dv = kick.gravity * kick.dt;
+    let blocks = kick.velocities.chunks_mut(LANES).zip(kick.masses.chunks(LANES)).zip(own);
+    for (k, ((velocities, masses), own)) in blocks.enumerate() {
+        // SAFETY: the caller vouches for the lists.
+        let mut forces = unsafe { pull_block::<P>(lists, records, first + k, own) };
+        if kick.has_forces {
+            let external = &mut kick.forces[k * LANES..];
+            for (force, external) in forces.iter_mut().zip(external) {
+                *force += *external;
+                *external = DVec3::ZERO;
+            }
+        }
+        for ((v, m), f) in velocities.iter_mut().zip(masses).zip(forces) {
+            *v += f * (kick.dt / m) + dv;
+        }
+    }
+}
+
+macro_rules! shell {
+    ($name:ident $(, $feature:literal)?) => {
+        mod $name {
+            use super::*;
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn stress<P: Pair>(
+                shared: &Shared<P::T, P::U>,
+                first: usize,
+                records: &mut [Record<P::T>],
+                own: &mut [OwnForces<P::T>],
+            ) -> LaneExtremes<P::T> {
+                // SAFETY: the caller vouches for the lists.
+                unsafe { stress_pass::<P>(shared, first, records, own) }
+            }
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn force<P: Pair>(
+                lists: &PairLists<P::T>,
+                records: &[Record<P::T>],
+                first: usize,
+                own: &[OwnForces<P::T>],
+                out: &mut [DVec3],
+            ) {
+                // SAFETY: the caller vouches for the lists.
+                unsafe { force_pass::<P>(lists, records, first, own, out) }
+            }
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn kick<P: Pair>(
+                lists: &PairLists<P::T>,
+                records: &[Record<P::T>],
+                first: usize,
+                own: &[OwnForces<P::T>],
+                kick: Kick,
+            ) {
+                // SAFETY: the caller vouches for the lists.
+                unsafe { kick_pass::<P>(lists, records, first, own, kick) }
+            }
+            /// The passes with the pair work `P`.
+            pub(super) fn passes<P: Pair>() -> Passes<P::T, P::U> {
+                Passes { stress: stress::<P>, force: force::<P>, kick: kick::<P> }
+            }
+        }
+    };
+}
+shell!(base);
+#[cfg(target_arch = "x86_64")]
+shell!(avx2, "avx2,bmi2");
+#[cfg(target_arch = "x86_64")]
+shell!(avx2_fma, "avx2,fma,bmi2");
+#[cfg(target_arch = "x86_64")]
+shell!(avx512, "avx2,fma,bmi2,avx512f,avx512vl,avx512dq,avx512bw");
+
+/// Instruction sets the passes are compiled for. `Base` and `Avx2` give the same bits; so do `Avx2Fma` and `Avx512`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instructions {
+    /// What every machine of the architecture has; no fused multiply-add.
+    Base,
+    /// AVX2 without fused multiply-add.
+    Avx2,
+    /// AVX2 with fused multiply-add.
+    Avx2Fma,
+    /// AVX-512 registers for the point algebra, else as `Avx2Fma`.
+    Avx512,
+}
+
+impl Instructions {
+    /// Whether this machine can run it.
+    pub fn available(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
+            let avx2_fma = avx2 && is_x86_feature_detected!("fma");
+            match self {
+                Self::Base => true,
+                Self::Avx2 => avx2,
+                Self::Avx2Fma => avx2_fma,
+                Self::Avx512 => {
+                    avx2_fma
+                        && is_x86_feature_detected!("avx512f")
+                        && is_x86_feature_detected!("avx512vl")
+                        && is_x86_feature_detected!("avx512dq")
+                        && is_x86_feature_detected!("avx512bw")
+                }
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            self == Self::Base
+        }
+    }
+    /// The fastest this machine can run.
+    pub fn best() -> Self {
+        [Self::Avx512, Self::Avx2Fma, Self::Avx2].into_iter().find(|level| level.available()).unwrap_or(Self::Base)
+    }
+    /// The fastest without fused multiply-add: the same bits on every machine.
+    pub fn reproducible() -> Self {
+        if Self::Avx2.available() { Self::Avx2 } else { Self::Base }
+    }
+}
+
+macro_rules! passes_of {
+    ($t:ty, $u:ty, $pair:ident) => {
+        impl Passes<$t, $u> {
+            /// The passes for an instruction set; the base ones where it is not available.
+            pub fn select(instructions: Instructions) -> Self {
+                #[cfg(target_arch = "x86_64")]
+                if instructions.available() {
+                    use super::avx2::$pair;
+                    match instructions {
+                        Instructions::Base => {}
+                        Instructions::Avx2 => return avx2::passes::<$pair<false>>(),
+                        Instructions::Avx2Fma => return avx2_fma::passes::<$pair<true>>(),
+                        Instructions::Avx512 => return avx512::passes::<$pair<true>>(),
+                    }
+                }
+                let _ = instructions;
+                base::passes::<Portable<$t, $u, false>>()
+            }
+        }
+    };
+}
+passes_of!(f32, f32, Avx2Single);
+passes_of!(f32, f64, Avx2Mixed);
+passes_of!(f64, f64, Avx2Double);

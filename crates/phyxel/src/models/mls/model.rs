@@ -1,0 +1,267 @@
+//! `MlsModel`: all elastic bodies of a world, stepped explicitly by leap-frog.
+//!
+//! A substep is `compute_stresses`, `integrate_velocities`, (contacts, pins: changes of velocity), `move_points`. The state of
+//! record is in `Points` (f64); the model keeps packed copies of the displacements (`fast`), which depend on nothing else,
+//! so that a restart from positions and velocities gives the same bits.
+
+use super::damping::{RigidMotion, damp_towards};
+use super::fast::{Engine, Extremes, Instructions, Kick, MoveReport, PackedEngine, Passes};
+use super::stencils::{StencilOptions, StencilReport, Stencils};
+use crate::error::{Diagnostic, Result};
+use crate::linalg::determinant_change;
+use crate::materials::ElasticLaw;
+use crate::materials::elastic::green_strain;
+use crate::points::Points;
+use crate::sampling::SurfacePatch;
+use crate::scene::{MaterialSpec, Precision};
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Time step over support radius per longitudinal wave speed, per point.
+pub const COURANT: f64 = 0.3;
+
+/// One body to be moved by the model.
+#[derive(Debug, Clone)]
+pub struct MlsBody<'a> {
+    /// Its points; bodies are consecutive in the table of points.
+    pub range: Range<usize>,
+    /// What it is made of.
+    pub material: &'a MaterialSpec,
+    /// Rotation of the body's frame at the start, which turns the axes of a direction-dependent material.
+    pub rotation: DMat3,
+    /// Patches that tile its surface; empty: unknown, and the gradients are not corrected.
+    pub patches: &'a [SurfacePatch],
+}
+
+/// All bodies that are moved by moving-least-squares elasticity.
+pub struct MlsModel {
+    /// Whether `integrate_velocities` reads and zeroes `Points::forces`; switch off while there are none.
+    pub external_forces: bool,
+    stencils: Stencils,
+    report: StencilReport,
+    bodies: Vec<Body>,
+    range: Range<usize>,
+    engine: Box<dyn Engine>,
+    extremes: Extremes,
+}
+
+struct Body {
+    range: Range<usize>,
+    rotation: DMat3,
+    law: ElasticLaw,
+    density: f64,
+}
+
+impl MlsModel {
+    /// Builds stencils and packed state of all bodies, on the fastest instructions of the machine.
+    pub fn new(points: &Points, bodies: &[MlsBody], precision: Precision) -> Result<Self> {
+        Self::with_instructions(points, bodies, precision, Instructions::best())
+    }
+
+    /// As `new`, on given instructions: `Instructions::reproducible` gives the same bits on every machine.
+    pub fn with_instructions(
+        points: &Points,
+        bodies: &[MlsBody],
+        precision: Precision,
+        instructions: Instructions,
+    ) -> Result<Self> {
+        let first = bodies.first().map_or(0, |body| body.range.start);
+        let mut end = first;
+        for body in bodies {
+            assert_eq!(body.range.start, end, "bodies are consecutive");
+            end = body.range.end;
+        }
+        let range = first..end;
+        let ranges: Vec<_> = bodies.iter().map(|body| body.range.start - first..body.range.end - first).collect();
+        let patches: Vec<_> = bodies.iter().map(|body| body.patches).collect();
+        let rest_positions = &points.rest_positions[range.clone()];
+        let volumes = &points.volumes[range.clone()];
+        let (stencils, report) =
+            Stencils::build(rest_positions, volumes, &ranges, &patches, &StencilOptions::default());
+        if stencils.reverse.is_some() || stencils.neighbors.len() as u64 * 2 > u32::MAX as u64 {
+            return Err(Diagnostic::new("the neighborhoods of the points are too large to be packed").into());
+        }
+        let engine: Box<dyn Engine> = match precision {
+            Precision::Mixed => {
+                Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f32, f64>::select(instructions)))
+            }
+            Precision::F32 => Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f32, f32>::select(instructions))),
+            Precision::F64 => Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f64, f64>::select(instructions))),
+        };
+        let mut model = Self {
+            external_forces: true,
+            stencils,
+            report,
+            bodies: Vec::with_capacity(bodies.len()),
+            range,
+            engine,
+            extremes: Extremes { max_strain: 0.0, min_det: 1.0 },
+        };
+        for (body, range) in bodies.iter().zip(ranges) {
+            let law = ElasticLaw::from_spec(body.material, body.rotation)?;
+            model.bodies.push(Body { range, rotation: body.rotation, law, density: body.material.density });
+            model.apply_law(model.bodies.len() - 1);
+        }
+        model.load_positions(points);
+        Ok(model)
+    }
+
+    /// Changes the material of a body; stencils and state stay.
+    pub fn set_material(&mut self, body: usize, material: &MaterialSpec) -> Result<()> {
+        let rotation = self.bodies[body].rotation;
+        self.bodies[body].law = ElasticLaw::from_spec(material, rotation)?;
+        self.bodies[body].density = material.density;
+        self.apply_law(body);
+        Ok(())
+    }
+
+    fn apply_law(&mut self, body: usize) {
+        let body = &self.bodies[body];
+        self.engine.set_law(&self.stencils, body.range.clone(), &body.law);
+    }
+
+    /// Largest time step that leap-frog takes safely through impacts [s]; infinite when nothing is elastic.
+    ///
+    /// `COURANT h / c` of the worst point, with its support radius h and the speed c of longitudinal waves.
+    pub fn stable_time_step(&self) -> f64 {
+        let of_body = |body: &Body| {
+            let modulus = body.law.longitudinal_modulus();
+            let smallest =
+                self.stencils.support_radii[body.range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
+            if modulus > 0.0 { COURANT * smallest * (body.density / modulus).sqrt() } else { f64::INFINITY }
+        };
+        self.bodies.iter().map(of_body).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Takes over positions that were set from outside: at the start, after a restart or a roll-back.
+    pub fn load_positions(&mut self, points: &Points) {
+        let range = self.range.clone();
+        self.engine.load(&points.positions[range.clone()], &points.rest_positions[range]);
+    }
+
+    /// Pass 1: strains and stresses at the present displacements; records the extremes.
+    pub fn compute_stresses(&mut self, _points: &Points) {
+        self.extremes = self.engine.compute_stresses();
+    }
+
+    /// Pass 2: `v += dt ((internal + external force) / m + gravity)`, external forces zeroed.
+    pub fn integrate_velocities(&mut self, points: &mut Points, dt: f64, gravity: DVec3) {
+        let range = self.range.clone();
+        self.engine.kick(Kick {
+            velocities: &mut points.velocities[range.clone()],
+            masses: &points.masses[range.clone()],
+            forces: &mut points.forces[range],
+            has_forces: self.external_forces,
+            dt,
+            gravity,
+        });
+    }
+
+    /// `x += dt v`.
+    pub fn move_points(&mut self, points: &mut Points, dt: f64) -> MoveReport {
+        let range = self.range.clone();
+        self.engine.advance(
+            &mut points.positions[range.clone()],
+            &points.velocities[range.clone()],
+            &points.rest_positions[range],
+            dt,
+        )
+    }
+
+    /// Multiplies what is not rigid motion of a body by `factor`; momentum and angular momentum are kept.
+    pub fn damp(&mut self, points: &mut Points, body: usize, factor: f64) {
+        let range = &self.bodies[body].range;
+        let range = range.start + self.range.start..range.end + self.range.start;
+        let motion = RigidMotion::of(points, range.clone());
+        damp_towards(points, range, factor, motion);
+    }
+
+    /// Multiplies what differs from a given rigid motion by `factor`, for bodies that are held.
+    pub fn damp_towards(&self, points: &mut Points, range: Range<usize>, factor: f64, motion: RigidMotion) {
+        damp_towards(points, range, factor, motion);
+    }
+
+    /// Extremes of the last `compute_stresses`.
+    pub fn extremes(&self) -> Extremes {
+        self.extremes
+    }
+
+    /// Neighborhoods at rest.
+    pub fn stencils(&self) -> &Stencils {
+        &self.stencils
+    }
+
+    /// What was found while the stencils were built.
+    pub fn stencil_report(&self) -> &StencilReport {
+        &self.report
+    }
+
+    /// Support radius of each point [m].
+    pub fn support_radii(&self) -> &[f64] {
+        &self.stencils.support_radii
+    }
+
+    /// Memory of the packed state [bytes]; the stencils come on top.
+    pub fn packed_bytes(&self) -> usize {
+        self.engine.bytes()
+    }
+
+    /// Internal forces at the present positions [N], one per point of the model.
+    pub fn internal_forces(&mut self, points: &Points, out: &mut [DVec3]) {
+        self.load_positions(points);
+        self.compute_stresses(points);
+        self.engine.forces(out);
+    }
+
+    /// Elastic energy of each body at the present positions: strain, volume, collapse and control [J].
+    pub fn elastic_energy(&mut self, points: &Points, per_body: &mut [f64]) {
+        self.load_positions(points);
+        let energy = |i: usize, law: &ElasticLaw| {
+            let local = self.engine.local(i);
+            law.energy_density(local.gradient) * self.stencils.volumes[i] + local.control_energy
+        };
+        for (body, out) in self.bodies.iter().zip(per_body) {
+            let energies: Vec<f64> = body.range.clone().into_par_iter().map(|i| energy(i, &body.law)).collect();
+            *out = energies.iter().sum();
+        }
+    }
+
+    /// Deformation gradients J at the present positions, one per point of the model.
+    pub fn deformation_gradients(&mut self, points: &Points, out: &mut Vec<DMat3>) {
+        self.load_positions(points);
+        let gradient = |i: usize| DMat3::IDENTITY + self.engine.local(i).gradient;
+        (0..self.range.len()).into_par_iter().map(gradient).collect_into_vec(out);
+    }
+
+    /// Frobenius norm of the Green strain, and von Mises stress of the Cauchy stress [Pa], per point of the model.
+    pub fn strain_and_stress(&mut self, points: &Points, strain: &mut [f32], stress: &mut [f32]) {
+        self.load_positions(points);
+        for body in &self.bodies {
+            let out = strain[body.range.clone()].par_iter_mut().zip(&mut stress[body.range.clone()]);
+            out.enumerate().for_each(|(k, (strain, stress))| {
+                let gradient = self.engine.local(body.range.start + k).gradient;
+                let green = green_strain(gradient, DMat3::ZERO);
+                *strain = green.to_cols_array().iter().map(|g| g * g).sum::<f64>().sqrt() as f32;
+                *stress = von_mises(cauchy_stress(&body.law, gradient)) as f32;
+            });
+        }
+    }
+}
+
+/// Cauchy stress P Jᵀ / |J| [Pa]; zero where the volume has vanished.
+fn cauchy_stress(law: &ElasticLaw, gradient: DMat3) -> DMat3 {
+    let ratio = 1.0 + determinant_change(gradient);
+    if ratio.abs() < 1e-12 {
+        return DMat3::ZERO;
+    }
+    law.first_piola(gradient) * (DMat3::IDENTITY + gradient).transpose() * (1.0 / ratio)
+}
+
+/// Von Mises stress of a Cauchy stress [Pa].
+fn von_mises(s: DMat3) -> f64 {
+    let (x, y, z) = (s.x_axis.x, s.y_axis.y, s.z_axis.z);
+    let normal = (x - y).powi(2) + (y - z).powi(2) + (z - x).powi(2);
+    let shear = s.x_axis.y.powi(2) + s.y_axis.z.powi(2) + s.z_axis.x.powi(2);
+    (0.5 * normal + 3.0 * shear).sqrt()
+}
