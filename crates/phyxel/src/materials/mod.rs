@@ -1,6 +1,7 @@
-//! What matter is made of: laws that turn deformation into stress.
+//! What matter is made of: laws that turn deformation into stress, and named presets.
 
 pub mod elastic;
+pub mod presets;
 pub mod stiffness;
 
 pub use elastic::{ElasticLaw, Response, Tangent};

@@ -3,8 +3,23 @@
 //! Field names are the keys of the scene file (`docs/scene_format.md`), except that lists are plural here
 //! (`[[body]]` fills `bodies`). Reading, units and checks live in the sibling files.
 
+pub mod builtin;
+mod keys;
+mod load;
+mod overrides;
+mod probe;
+mod read;
+mod read_material;
+mod read_shape;
+mod reader;
 mod shape;
+mod suggest;
+mod tree;
+pub mod units;
+mod write;
 
+pub use probe::{Axis, Measure, PointQuantity, Statistic};
+pub use read::METRIC_COLUMNS;
 pub use shape::{ShapeKind, ShapeSpec};
 
 use glam::DVec3;
@@ -473,3 +488,6 @@ pub struct CameraSpec {
     /// Vertical field of view [degrees].
     pub fov: Option<f64>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! The scenes and shapes that come with the program.
+
+use super::ShapeSpec;
+use super::read_shape::read_shape_file;
+use crate::error::Result;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// A scene that comes with the program.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Builtin {
+    /// Name, as in `phyxel run NAME`.
+    pub name: &'static str,
+    /// Its text.
+    pub toml: &'static str,
+    /// What it is: the first comment line.
+    pub title: &'static str,
+    /// The figure that it reproduces: the comment line `# figure: ...`; empty if none.
+    pub figure: &'static str,
+    /// What to look at: the comment line `# look: ...`; empty if none.
+    pub look: &'static str,
+}
+
+/// One entry per file in `scenes/`.
+macro_rules! scenes {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../../../../scenes/", $name, ".toml")))),*] };
+}
+
+/// One entry per file in `scenes/shapes/`.
+macro_rules! shape_files {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../../../../scenes/shapes/", $name, ".toml")))),*] };
+}
+
+/// In the order of `phyxel scenes`.
+const SCENES: &[(&str, &str)] = scenes!["bounce", "tension",];
+
+/// Each file holds `[shape.NAME]` tables; names are unique over all files, and a file uses only its own.
+const SHAPE_FILES: &[(&str, &str)] = shape_files!["bust",];
+
+static LIST: LazyLock<Vec<Builtin>> =
+    LazyLock::new(|| SCENES.iter().map(|(name, toml)| describe(name, toml)).collect());
+
+/// All scenes that come with the program.
+pub fn list() -> &'static [Builtin] {
+    &LIST
+}
+
+/// The scene of that name.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    LIST.iter().find(|b| b.name == name)
+}
+
+fn describe(name: &'static str, toml: &'static str) -> Builtin {
+    let comments = || toml.lines().take_while(|l| l.starts_with('#')).map(|l| l.trim_start_matches('#').trim());
+    let tagged = |tag: &str| comments().find_map(|l| l.strip_prefix(tag)).unwrap_or_default().trim();
+    Builtin {
+        name,
+        toml,
+        title: comments().next().unwrap_or_default(),
+        figure: tagged("figure:"),
+        look: tagged("look:"),
+    }
+}
+
+/// Names of the built-in shapes.
+pub fn shape_names() -> impl Iterator<Item = &'static str> {
+    let headers = SHAPE_FILES.iter().flat_map(|(_, text)| text.lines());
+    headers.filter_map(|line| line.trim().strip_prefix("[shape.")?.strip_suffix(']'))
+}
+
+/// The shapes of the file that defines the named one; None if there is none.
+pub(super) fn shape(name: &str) -> Result<Option<BTreeMap<String, ShapeSpec>>> {
+    let header = format!("[shape.{name}]");
+    let file = SHAPE_FILES.iter().find(|(_, text)| text.lines().any(|line| line.trim() == header));
+    file.map(|(_, text)| read_shape_file(text)).transpose()
+}

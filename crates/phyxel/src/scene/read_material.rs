@@ -1,0 +1,170 @@
+//! Reads materials: presets, what was written over them, and the checks of physics.
+
+use super::keys::MATERIAL;
+use super::reader::Table;
+use super::suggest::{closest, one_of};
+use super::tree::{Node, Origin, Value};
+use super::{Anisotropy, MaterialChange, MaterialSpec};
+use crate::error::Result;
+use crate::materials::Stiffness;
+use crate::materials::presets::{self, Preset};
+use glam::DMat3;
+
+/// `material` of a body, with preset and defaults filled in.
+pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
+    // An empty table takes all defaults.
+    let empty = Node { value: Value::Table(Vec::new()), origin: Origin::Default };
+    let table = match body.table("material")? {
+        Some(table) => table,
+        None => Table::open(&empty, body.path_of("material"), &MATERIAL, body.file)?,
+    };
+    let preset = read_preset(&table)?;
+    let from_preset = |value: fn(&Preset) -> f64| preset.map(value);
+    let mut material = MaterialSpec {
+        preset: preset.map(|p| p.name.to_string()),
+        young: table.number_or("young", from_preset(|p| p.young))?,
+        poisson: table.number_or("poisson", from_preset(|p| p.poisson))?,
+        density: table.number_or("density", from_preset(|p| p.density))?,
+        damping: table.number_or("damping", from_preset(|p| p.damping))?,
+        volume_stiffness: table.number("volume_stiffness")?,
+        collapse_stiffness: table.maybe_number("collapse_stiffness")?,
+        collapse_ratio: table.number("collapse_ratio")?,
+        control: table.number("control")?,
+        anisotropy: None,
+    };
+    check_poisson(&table, material.poisson)?;
+    material.anisotropy = match table.table("anisotropy")? {
+        Some(inner) => Some(read_anisotropy(&inner)?),
+        None => grain_of_preset(&table, preset, material.young)?,
+    };
+    if let (Some(anisotropy), false) = (&material.anisotropy, table.has("young")) {
+        material.young = largest_modulus(anisotropy);
+    }
+    Ok(material)
+}
+
+fn read_preset(table: &Table) -> Result<Option<&'static Preset>> {
+    let Some(name) = table.maybe_text("preset")? else { return Ok(None) };
+    let known = || presets::PRESETS.iter().map(|p| p.name);
+    let found = presets::find(&name).ok_or_else(|| {
+        let mut fault = table.fault_of("preset", format!("there is no preset \"{name}\"")).expected(one_of(known()));
+        fault.hint = closest(&name, known()).map(|n| format!("\"{n}\""));
+        fault
+    })?;
+    Ok(Some(found))
+}
+
+/// The stress is infinite at 0.5 and negative beyond.
+fn check_poisson(table: &Table, poisson: f64) -> Result<()> {
+    let fault = |what: String| table.fault_of("poisson", what).expected("a number above -1 and below 0.5");
+    if poisson >= 0.5 {
+        let what = format!(
+            "a Poisson's ratio of {poisson} is not possible: at 0.5 the resistance to volume change is infinite"
+        );
+        return Err(fault(what).hint("0.49, which is nearly incompressible").into());
+    }
+    if poisson <= -1.0 {
+        let what = format!("a Poisson's ratio of {poisson} is not possible: at -1 the resistance to shear is infinite");
+        return Err(fault(what).into());
+    }
+    Ok(())
+}
+
+/// The preset's grain, scaled so that its largest modulus is `young`.
+fn grain_of_preset(table: &Table, preset: Option<&Preset>, young: f64) -> Result<Option<Anisotropy>> {
+    let Some((preset, grain)) = preset.and_then(|p| Some((p, p.anisotropy.clone()?))) else { return Ok(None) };
+    if table.has("poisson") {
+        let what = format!("`poisson` has no effect: the preset \"{}\" has one ratio per direction", preset.name);
+        return Err(table
+            .fault_of("poisson", what)
+            .hint("give `anisotropy` with its own ratios, or leave it out")
+            .into());
+    }
+    // The same bits if nothing is to be scaled.
+    let factor = if young == preset.young { 1.0 } else { young / preset.young };
+    Ok(Some(match grain {
+        Anisotropy::Orthotropic { young, poisson, shear, rotate } => Anisotropy::Orthotropic {
+            young: young.map(|e| factor * e),
+            poisson,
+            shear: shear.map(|g| factor * g),
+            rotate,
+        },
+        Anisotropy::Full { stiffness, rotate } => {
+            Anisotropy::Full { stiffness: stiffness.into_iter().map(|c| factor * c).collect(), rotate }
+        }
+    }))
+}
+
+fn read_anisotropy(table: &Table) -> Result<Anisotropy> {
+    let rotate = table.vector("rotate")?;
+    let triple = |key: &str| -> Result<Option<[f64; 3]>> { Ok(table.maybe_numbers(key)?.map(|v| [v[0], v[1], v[2]])) };
+    let anisotropy = match table.exactly_one(&["young", "stiffness"])? {
+        "young" => {
+            let missing = || table.fault_of("shear", "`shear` is missing").expected("shear moduli xy, yz, zx");
+            Anisotropy::Orthotropic {
+                young: triple("young")?.unwrap_or_default(),
+                poisson: triple("poisson")?.unwrap_or_default(),
+                shear: triple("shear")?.ok_or_else(missing)?,
+                rotate,
+            }
+        }
+        _ => {
+            if let Some(key) = ["poisson", "shear"].into_iter().find(|k| table.has(k)) {
+                return Err(table
+                    .fault_of(key, format!("`{key}` has no effect beside `stiffness`"))
+                    .hint("leave it out")
+                    .into());
+            }
+            Anisotropy::Full { stiffness: table.maybe_numbers("stiffness")?.unwrap_or_default(), rotate }
+        }
+    };
+    if !(1e-6..=1e13).contains(&largest_modulus(&anisotropy)) || !is_positive_definite(&anisotropy) {
+        let fault = table.fault("this stiffness would give energy away: it is not positive definite");
+        return Err(fault
+            .expected("moduli above 0 and at most 1e13 Pa, and ratios with nu_ij^2 < E_i/E_j that together keep the volume finite")
+            .hint("smaller Poisson's ratios")
+            .into());
+    }
+    Ok(anisotropy)
+}
+
+/// Material keys that an event changes.
+pub(super) fn read_change(event: &Table) -> Result<MaterialChange> {
+    let Some(table) = event.table("set")? else { return Ok(MaterialChange::default()) };
+    // Only what was written; the defaults of the table of keys are those of a body.
+    let written = |key: &str| if table.has(key) { table.maybe_number(key) } else { Ok(None) };
+    let change = MaterialChange {
+        young: written("young")?,
+        poisson: written("poisson")?,
+        density: written("density")?,
+        damping: written("damping")?,
+        volume_stiffness: written("volume_stiffness")?,
+        collapse_stiffness: written("collapse_stiffness")?,
+        collapse_ratio: written("collapse_ratio")?,
+        control: written("control")?,
+    };
+    if let Some(poisson) = change.poisson {
+        check_poisson(&table, poisson)?;
+    }
+    Ok(change)
+}
+
+/// Largest modulus along an axis [Pa].
+fn largest_modulus(anisotropy: &Anisotropy) -> f64 {
+    match anisotropy {
+        Anisotropy::Orthotropic { young, .. } => young.iter().copied().fold(0.0, f64::max),
+        // The diagonal begins each row of the upper triangle; the first three are the normal strains.
+        Anisotropy::Full { stiffness, .. } => {
+            [0, 6, 11].iter().filter_map(|i| stiffness.get(*i)).copied().fold(0.0, f64::max)
+        }
+    }
+}
+
+/// Whether the stiffness stores energy at every strain.
+fn is_positive_definite(anisotropy: &Anisotropy) -> bool {
+    let positive = match anisotropy {
+        Anisotropy::Orthotropic { young, shear, .. } => young.iter().chain(shear).all(|m| *m > 0.0),
+        Anisotropy::Full { .. } => true,
+    };
+    positive && Stiffness::anisotropic(anisotropy, DMat3::IDENTITY).is_ok()
+}

@@ -1,0 +1,220 @@
+//! Reads shapes, and finds the ones that are used by name.
+
+use super::builtin;
+use super::keys::{SHAPES, SHAPES_LATER, Section};
+use super::reader::{Table, check_name};
+use super::suggest::{closest, one_of};
+use super::tree::{self, Node, Value};
+use super::{ShapeKind, ShapeSpec};
+use crate::error::{Diagnostic, Result};
+use std::collections::BTreeMap;
+
+/// Shapes by name: those of the scene, and the built-in ones that turned out to be used.
+pub(super) struct Shapes {
+    known: BTreeMap<String, ShapeSpec>,
+}
+
+impl Shapes {
+    /// Reads `[shape.name]` of the scene.
+    pub fn read(top: &Table) -> Result<Self> {
+        let mut shapes = Self { known: BTreeMap::new() };
+        let Some(node) = top.node.get("shape") else { return Ok(shapes) };
+        let Value::Table(entries) = &node.value else {
+            return Err(top.fault_of("shape", "shapes are tables by name").expected("[shape.NAME]").into());
+        };
+        // A shape may use one that stands below it: names first.
+        let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+        for (name, node) in entries {
+            let place = Place { node, path: format!("shape.{name}"), table: top };
+            check_name(name).map_err(|e| place.fault(format!("\"{name}\" cannot be a name")).expected(e))?;
+            let shape = read(&place, &mut shapes, &names)?;
+            shapes.known.insert(name.clone(), shape);
+        }
+        for name in names {
+            if shapes.reaches(name, &mut vec![name]) {
+                let fault = top.fault_of("shape", format!("the shape \"{name}\" uses itself"));
+                return Err(fault.expected("shapes that use only others").into());
+            }
+        }
+        Ok(shapes)
+    }
+
+    /// All shapes that the scene defines or uses: a resolved scene does not depend on the built-in ones.
+    pub fn finish(self) -> BTreeMap<String, ShapeSpec> {
+        self.known
+    }
+
+    /// Whether a chain of uses that begins with `path[0]` comes back to a shape it has visited.
+    fn reaches(&self, name: &str, path: &mut Vec<&str>) -> bool {
+        let mut used = Vec::new();
+        if let Some(shape) = self.known.get(name) {
+            collect_used(shape, &mut used);
+        }
+        used.iter().any(|u| {
+            // Names live in the map as long as `self`; a fresh path keeps the borrow simple.
+            if path.contains(&u.as_str()) {
+                return true;
+            }
+            let mut longer = path.clone();
+            longer.push(u);
+            self.reaches(u, &mut longer)
+        })
+    }
+
+    /// Whether a shape has a finite size.
+    pub fn is_bounded(&self, shape: &ShapeSpec) -> bool {
+        match &shape.kind {
+            ShapeKind::Plane { .. } => false,
+            ShapeKind::Union { of, .. } => of.iter().all(|s| self.is_bounded(s)),
+            ShapeKind::Intersection { of, .. } => of.iter().any(|s| self.is_bounded(s)),
+            ShapeKind::Difference { of, .. } => of.first().is_some_and(|s| self.is_bounded(s)),
+            ShapeKind::Use { name } => self.known.get(name).is_none_or(|s| self.is_bounded(s)),
+            _ => true,
+        }
+    }
+
+    /// Makes the named shape known, from the built-in ones if need be.
+    fn require(&mut self, table: &Table, name: &str, own: &[&str]) -> Result<()> {
+        if self.known.contains_key(name) || own.contains(&name) {
+            return Ok(());
+        }
+        let Some(found) = builtin::shape(name)? else {
+            let mut all: Vec<&str> = own.to_vec();
+            all.extend(self.known.keys().map(String::as_str));
+            builtin::shape_names().for_each(|n| all.push(n));
+            let mut fault = table.fault_of("use", format!("there is no shape \"{name}\""));
+            fault.hint = closest(name, all.iter().copied()).map(|n| format!("\"{n}\", or define [shape.{name}]"));
+            fault.expected = Some(one_of(all));
+            return Err(fault.into());
+        };
+        for (name, shape) in found {
+            self.known.entry(name).or_insert(shape);
+        }
+        Ok(())
+    }
+}
+
+fn collect_used(shape: &ShapeSpec, used: &mut Vec<String>) {
+    match &shape.kind {
+        ShapeKind::Use { name } => used.push(name.clone()),
+        ShapeKind::Union { of, .. } | ShapeKind::Difference { of, .. } | ShapeKind::Intersection { of, .. } => {
+            of.iter().for_each(|s| collect_used(s, used));
+        }
+        _ => {}
+    }
+}
+
+/// A shape's table that is not opened yet: its section depends on its kind.
+struct Place<'a> {
+    node: &'a Node,
+    path: String,
+    table: &'a Table<'a>,
+}
+
+impl Place<'_> {
+    fn fault(&self, what: impl Into<String>) -> Diagnostic {
+        // An empty section: only the place of the fault is wanted.
+        Table { node: self.node, path: self.path.clone(), section: &SHAPES[0], file: self.table.file }.fault(what)
+    }
+}
+
+/// Reads the shape of a key.
+pub(super) fn read_shape(table: &Table, key: &str, shapes: &mut Shapes) -> Result<ShapeSpec> {
+    let Some(node) = table.node.get(key) else {
+        let fault = table.fault_of(key, format!("`{key}` is missing"));
+        return Err(fault.expected("a shape such as { kind = \"sphere\", radius = 0.1 }").into());
+    };
+    read(&Place { node, path: table.path_of(key), table }, shapes, &[])
+}
+
+/// Reads a file of shapes only: `[shape.name]` tables.
+pub(super) fn read_shape_file(text: &str) -> Result<BTreeMap<String, ShapeSpec>> {
+    let root = tree::parse(text, None)?;
+    let top = Table { node: &root, path: String::new(), section: &super::keys::SCENE, file: None };
+    Shapes::read(&top).map(Shapes::finish)
+}
+
+fn read(place: &Place, shapes: &mut Shapes, own: &[&str]) -> Result<ShapeSpec> {
+    let section = find_section(place)?;
+    let table = Table::open(place.node, place.path.clone(), section, place.table.file)?;
+    let kind = read_kind(&table, shapes, own)?;
+    Ok(ShapeSpec {
+        kind,
+        at: table.vector("at")?,
+        rotate: table.vector("rotate")?,
+        scale: table.vector("scale")?,
+        round: table.number("round")?,
+    })
+}
+
+fn find_section(place: &Place) -> Result<&'static Section> {
+    let expected = "a shape such as { kind = \"sphere\", radius = 0.1 } or { use = \"bust\" }";
+    if !matches!(place.node.value, Value::Table(_)) {
+        let what = format!("{} is not a shape", place.node.value.describe());
+        return Err(place.fault(what).expected(expected).into());
+    }
+    let names = || SHAPES.iter().map(|s| s.header);
+    let kind = match (place.node.get("kind"), place.node.get("use")) {
+        (None, Some(_)) => "use",
+        (Some(Node { value: Value::Text(kind), .. }), _) => kind.as_str(),
+        (Some(_), _) => return Err(place.fault("`kind` is not a string").expected(one_of(names())).into()),
+        (None, None) => return Err(place.fault("`kind` is missing").expected(expected).into()),
+    };
+    if let Some((_, why)) = SHAPES_LATER.iter().find(|(name, _)| *name == kind) {
+        return Err(place.fault(format!("the shape \"{kind}\" is not in this version")).hint(*why).into());
+    }
+    SHAPES.iter().find(|s| s.header == kind).ok_or_else(|| {
+        let mut fault = place.fault(format!("unknown shape \"{kind}\"")).expected(one_of(names()));
+        fault.key = fault.key.map(|k| k.replacen(&place.path, &format!("{}.kind", place.path), 1));
+        fault.hint = closest(kind, names()).map(|n| format!("\"{n}\""));
+        fault.into()
+    })
+}
+
+fn read_kind(table: &Table, shapes: &mut Shapes, own: &[&str]) -> Result<ShapeKind> {
+    let number = |key| table.number(key);
+    Ok(match table.section.header {
+        "box" => ShapeKind::Box { size: table.sizes("size")? },
+        "sphere" => ShapeKind::Sphere { radius: number("radius")? },
+        "ellipsoid" => ShapeKind::Ellipsoid { radii: table.sizes("radii")? },
+        "cylinder" => ShapeKind::Cylinder { radius: number("radius")?, height: number("height")? },
+        "capsule" => ShapeKind::Capsule { radius: number("radius")?, height: number("height")? },
+        "cone" => ShapeKind::Cone { radius: number("radius")?, height: number("height")? },
+        "torus" => ShapeKind::Torus { radius: number("radius")?, tube: number("tube")? },
+        "plane" => ShapeKind::Plane { normal: table.direction("normal")?, offset: number("offset")? },
+        "mesh" => ShapeKind::Mesh { file: read_file_name(table)?, height: table.maybe_number("height")? },
+        "points" => ShapeKind::Points { file: read_file_name(table)?, height: table.maybe_number("height")? },
+        "use" => {
+            let name = table.text("use")?;
+            shapes.require(table, &name, own)?;
+            ShapeKind::Use { name }
+        }
+        kind => {
+            let of = read_parts(table, shapes, own)?;
+            let smooth = number("smooth")?;
+            match kind {
+                "union" => ShapeKind::Union { of, smooth },
+                "difference" => ShapeKind::Difference { of, smooth },
+                _ => ShapeKind::Intersection { of, smooth },
+            }
+        }
+    })
+}
+
+fn read_file_name(table: &Table) -> Result<String> {
+    let file = table.text("file")?;
+    if file.trim().is_empty() {
+        return Err(table.fault_of("file", "the file name is empty").expected("a file beside the scene").into());
+    }
+    Ok(file)
+}
+
+fn read_parts(table: &Table, shapes: &mut Shapes, own: &[&str]) -> Result<Vec<ShapeSpec>> {
+    let parts = table.list("of")?.unwrap_or_default();
+    if parts.is_empty() {
+        let fault = table.fault_of("of", "there are no shapes to combine");
+        return Err(fault.expected("a list of shapes [ { kind = ... }, ... ]").into());
+    }
+    let path = |i| format!("{}[{i}]", table.path_of("of"));
+    parts.iter().enumerate().map(|(i, node)| read(&Place { node, path: path(i), table }, shapes, own)).collect()
+}

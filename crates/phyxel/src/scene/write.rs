@@ -1,0 +1,317 @@
+//! Writes a scene with every default in its place; reading it again gives an equal scene.
+
+use super::*;
+use std::fmt::Write;
+
+impl Scene {
+    /// The resolved scene as text. Numbers are in SI and have all their bits.
+    pub fn to_toml(&self) -> String {
+        let mut out = Writer { text: String::new() };
+        out.key("format", self.format.to_string());
+        out.key("name", quote(&self.name));
+        out.key("gravity", vector(self.gravity));
+        out.key("duration", number(self.duration));
+        out.key("fps", number(self.fps));
+        out.key("seed", self.seed.to_string());
+        out.key("integrator", word(&self.integrator));
+        out.key("precision", word(&self.precision));
+        out.maybe("time_step", self.time_step.map(number));
+        for (name, spec) in &self.shapes {
+            out.header(&format!("[shape.{name}]"));
+            shape_keys(spec).into_iter().for_each(|(key, value)| out.key(key, value));
+        }
+        self.bodies.iter().for_each(|body| write_body(&mut out, body));
+        self.colliders.iter().for_each(|collider| write_collider(&mut out, collider));
+        self.pins.iter().for_each(|pin| write_pin(&mut out, pin));
+        self.forces.iter().for_each(|force| write_force(&mut out, force));
+        self.probes.iter().for_each(|probe| write_probe(&mut out, probe));
+        self.events.iter().for_each(|event| write_event(&mut out, event));
+        self.expects.iter().for_each(|expect| write_expect(&mut out, expect));
+        if self.camera != CameraSpec::default() {
+            out.header("[camera]");
+            out.maybe("from", self.camera.from.map(vector));
+            out.maybe("look_at", self.camera.look_at.map(vector));
+            out.maybe("fov", self.camera.fov.map(number));
+        }
+        out.text
+    }
+}
+
+struct Writer {
+    text: String,
+}
+
+impl Writer {
+    fn header(&mut self, header: &str) {
+        let _ = writeln!(self.text, "\n{header}");
+    }
+    fn key(&mut self, key: &str, value: String) {
+        let _ = writeln!(self.text, "{key} = {value}");
+    }
+    fn maybe(&mut self, key: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.key(key, value);
+        }
+    }
+}
+
+type Entries = Vec<(&'static str, String)>;
+
+/// The shortest text that reads as the same number.
+fn number(x: f64) -> String {
+    format!("{x:?}")
+}
+fn vector(v: DVec3) -> String {
+    numbers(&v.to_array())
+}
+fn numbers(values: &[f64]) -> String {
+    list(values.iter().map(|x| number(*x)))
+}
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
+}
+fn color(c: [u8; 3]) -> String {
+    format!("\"#{:02x}{:02x}{:02x}\"", c[0], c[1], c[2])
+}
+fn table(entries: Entries) -> String {
+    let entries: Vec<String> = entries.into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    if entries.is_empty() { "{}".into() } else { format!("{{ {} }}", entries.join(", ")) }
+}
+/// A basic string of TOML.
+fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+/// A value of an enumeration; its name in the file is the one that serde gives it.
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn shape_keys(spec: &ShapeSpec) -> Entries {
+    let round_solid = |kind: &'static str, radius: f64, height: f64| {
+        (kind, vec![("radius", number(radius)), ("height", number(height))])
+    };
+    let from_file = |kind: &'static str, file: &str, height: Option<f64>| {
+        let height = height.map(|h| ("height", number(h)));
+        (kind, [("file", quote(file))].into_iter().chain(height).collect())
+    };
+    let combined = |kind: &'static str, of: &[ShapeSpec], smooth: f64| {
+        (kind, vec![("of", list(of.iter().map(|s| table(shape_keys(s))))), ("smooth", number(smooth))])
+    };
+    let (kind, keys): (&str, Entries) = match &spec.kind {
+        ShapeKind::Box { size } => ("box", vec![("size", vector(*size))]),
+        ShapeKind::Sphere { radius } => ("sphere", vec![("radius", number(*radius))]),
+        ShapeKind::Ellipsoid { radii } => ("ellipsoid", vec![("radii", vector(*radii))]),
+        ShapeKind::Cylinder { radius, height } => round_solid("cylinder", *radius, *height),
+        ShapeKind::Capsule { radius, height } => round_solid("capsule", *radius, *height),
+        ShapeKind::Cone { radius, height } => round_solid("cone", *radius, *height),
+        ShapeKind::Torus { radius, tube } => ("torus", vec![("radius", number(*radius)), ("tube", number(*tube))]),
+        ShapeKind::Plane { normal, offset } => {
+            ("plane", vec![("normal", vector(*normal)), ("offset", number(*offset))])
+        }
+        ShapeKind::Mesh { file, height } => from_file("mesh", file, *height),
+        ShapeKind::Points { file, height } => from_file("points", file, *height),
+        ShapeKind::Union { of, smooth } => combined("union", of, *smooth),
+        ShapeKind::Difference { of, smooth } => combined("difference", of, *smooth),
+        ShapeKind::Intersection { of, smooth } => combined("intersection", of, *smooth),
+        ShapeKind::Use { name } => ("", vec![("use", quote(name))]),
+    };
+    let mut entries = if kind.is_empty() { Vec::new() } else { vec![("kind", quote(kind))] };
+    entries.extend(keys);
+    entries.push(("at", vector(spec.at)));
+    entries.push(("rotate", vector(spec.rotate)));
+    entries.push(("scale", vector(spec.scale)));
+    entries.push(("round", number(spec.round)));
+    entries
+}
+
+fn write_body(out: &mut Writer, body: &BodySpec) {
+    out.header("[[body]]");
+    out.key("name", quote(&body.name));
+    out.key("model", word(&body.model));
+    out.key("shape", table(shape_keys(&body.shape)));
+    out.key("at", vector(body.at));
+    out.key("rotate", vector(body.rotate));
+    out.key("scale", number(body.scale));
+    out.key("velocity", vector(body.velocity));
+    out.key("spin", vector(body.spin));
+    match (body.spacing, body.points) {
+        (Some(spacing), _) => out.key("spacing", number(spacing)),
+        (None, points) => out.maybe("points", points.map(|n| n.to_string())),
+    }
+    out.key("sampling", word(&body.sampling));
+    out.key("material", table(material_keys(&body.material)));
+    out.key("surface", table(vec![("kind", word(&body.surface.kind)), ("count", body.surface.count.to_string())]));
+    out.key("color", color(body.color));
+    out.key("regions", list(body.regions.iter().map(|r| table(region_keys(r)))));
+}
+
+fn material_keys(material: &MaterialSpec) -> Entries {
+    let mut entries: Entries = material.preset.iter().map(|p| ("preset", quote(p))).collect();
+    entries.extend([
+        ("young", number(material.young)),
+        ("poisson", number(material.poisson)),
+        ("density", number(material.density)),
+        ("damping", number(material.damping)),
+        ("volume_stiffness", number(material.volume_stiffness)),
+    ]);
+    entries.extend(material.collapse_stiffness.map(|c| ("collapse_stiffness", number(c))));
+    entries.extend([("collapse_ratio", number(material.collapse_ratio)), ("control", number(material.control))]);
+    entries.extend(material.anisotropy.as_ref().map(|a| ("anisotropy", table(anisotropy_keys(a)))));
+    entries
+}
+
+fn anisotropy_keys(anisotropy: &Anisotropy) -> Entries {
+    match anisotropy {
+        Anisotropy::Orthotropic { young, poisson, shear, rotate } => vec![
+            ("young", numbers(young)),
+            ("poisson", numbers(poisson)),
+            ("shear", numbers(shear)),
+            ("rotate", vector(*rotate)),
+        ],
+        Anisotropy::Full { stiffness, rotate } => vec![("stiffness", numbers(stiffness)), ("rotate", vector(*rotate))],
+    }
+}
+
+fn region_keys(region: &RegionSpec) -> Entries {
+    let place = match &region.place {
+        RegionPlace::Box { min, max } => ("box", table(vec![("min", vector(*min)), ("max", vector(*max))])),
+        RegionPlace::Sphere { center, radius } => {
+            ("sphere", table(vec![("center", vector(*center)), ("radius", number(*radius))]))
+        }
+        RegionPlace::HalfSpace { normal, offset } => {
+            ("half_space", table(vec![("normal", vector(*normal)), ("offset", number(*offset))]))
+        }
+        RegionPlace::Nearest { to, count } => {
+            ("nearest", table(vec![("to", vector(*to)), ("count", count.to_string())]))
+        }
+        // Only programs make this one; a ball that holds everything says the same.
+        RegionPlace::All => ("sphere", table(vec![("center", vector(DVec3::ZERO)), ("radius", number(1e150))])),
+    };
+    vec![("name", quote(&region.name)), place]
+}
+
+fn motion(keyframes: &[Keyframe]) -> String {
+    let keyframe = |k: &Keyframe| table(vec![("t", number(k.t)), ("at", vector(k.at)), ("rotate", vector(k.rotate))]);
+    list(keyframes.iter().map(keyframe))
+}
+
+fn write_collider(out: &mut Writer, collider: &ColliderSpec) {
+    out.header("[[collider]]");
+    out.key("name", quote(&collider.name));
+    out.key("shape", table(shape_keys(&collider.shape)));
+    out.key("at", vector(collider.at));
+    out.key("rotate", vector(collider.rotate));
+    out.key("friction", number(collider.friction));
+    out.key("restitution", number(collider.restitution));
+    out.maybe("temperature", collider.temperature.map(number));
+    out.key("motion", motion(&collider.motion));
+    out.key("color", color(collider.color));
+    out.key("visible", collider.visible.to_string());
+}
+
+fn write_pin(out: &mut Writer, pin: &PinSpec) {
+    out.header("[[pin]]");
+    out.key("name", quote(&pin.name));
+    out.key("body", quote(&pin.body));
+    out.key("region", quote(&pin.region));
+    out.maybe("until", pin.until.map(number));
+    let axes: String = ["x", "y", "z"].iter().zip(pin.axes).filter(|(_, held)| *held).map(|(axis, _)| *axis).collect();
+    out.key("axes", quote(&axes));
+    out.key("motion", motion(&pin.motion));
+}
+
+fn write_force(out: &mut Writer, force: &ForceSpec) {
+    out.header("[[force]]");
+    match &force.kind {
+        ForceKind::Region { body, region, total } => {
+            out.key("kind", quote("region"));
+            out.key("body", quote(body));
+            out.key("region", quote(region));
+            out.key("total", vector(*total));
+        }
+        ForceKind::Field { body, acceleration } => {
+            out.key("kind", quote("field"));
+            out.maybe("body", body.as_deref().map(quote));
+            out.key("acceleration", vector(*acceleration));
+        }
+    }
+    out.key("from", number(force.from));
+    out.maybe("until", force.until.map(number));
+}
+
+fn write_probe(out: &mut Writer, probe: &ProbeSpec) {
+    out.header("[[probe]]");
+    out.key("name", quote(&probe.name));
+    if let Some(body) = &probe.body {
+        out.key("body", quote(body));
+        // A reaction belongs to its pin or collider and takes no region.
+        if probe.pin.is_none() && probe.collider.is_none() {
+            out.key("region", quote(&probe.region));
+        }
+    }
+    out.maybe("to_region", probe.to_region.as_deref().map(quote));
+    out.maybe("pin", probe.pin.as_deref().map(quote));
+    out.maybe("collider", probe.collider.as_deref().map(quote));
+    out.key("measure", quote(&probe.measure));
+}
+
+fn write_event(out: &mut Writer, event: &EventSpec) {
+    out.header("[[event]]");
+    let when = |probe: &str, side, value: f64| table(vec![("probe", quote(probe)), (side, number(value))]);
+    match &event.when {
+        EventTime::At(time) => out.key("at", number(*time)),
+        EventTime::Below { probe, value } => out.key("when", when(probe, "below", *value)),
+        EventTime::Above { probe, value } => out.key("when", when(probe, "above", *value)),
+    }
+    match &event.action {
+        EventAction::Release(pin) => out.key("release", quote(pin)),
+        EventAction::Remove(collider) => out.key("remove", quote(collider)),
+        EventAction::Set { body, set } => {
+            out.key("body", quote(body));
+            let changes = [
+                ("young", set.young),
+                ("poisson", set.poisson),
+                ("density", set.density),
+                ("damping", set.damping),
+                ("volume_stiffness", set.volume_stiffness),
+                ("collapse_stiffness", set.collapse_stiffness),
+                ("collapse_ratio", set.collapse_ratio),
+                ("control", set.control),
+            ];
+            let written = changes.into_iter().filter_map(|(key, value)| Some((key, number(value?))));
+            out.key("set", table(written.collect()));
+        }
+    }
+}
+
+fn write_expect(out: &mut Writer, expect: &ExpectSpec) {
+    out.header("[[expect]]");
+    out.key("probe", quote(&expect.probe));
+    let at = match expect.at {
+        ExpectTime::Time(time) => number(time),
+        ExpectTime::End => quote("end"),
+        ExpectTime::Max => quote("max"),
+        ExpectTime::Min => quote("min"),
+        ExpectTime::Always => quote("always"),
+    };
+    out.key("at", at);
+    match expect.want {
+        Want::Between(range) => out.key("between", numbers(&range)),
+        Want::Below(value) => out.key("below", number(value)),
+        Want::Above(value) => out.key("above", number(value)),
+        Want::Near { value, tolerance } => {
+            out.key("near", number(value));
+            out.key("tolerance", number(tolerance));
+        }
+    }
+}
