@@ -39,6 +39,8 @@ pub mod frame;
 
 pub mod render;
 
+pub mod run;
+
 pub mod sinks;
 
 pub use error::{Diagnostic, Error, Result};
