@@ -127,6 +127,7 @@ impl Neighborhoods {
     }
 }
 
+<<<<<<< HEAD
 /// Lists of the sorted points in `range`.
 fn search(
     grid: &Grid,
@@ -141,6 +142,122 @@ fn search(
         let (p, radius) = (DVec3::new(x, y, z), reach(s));
         let (low, high) = grid.cells_around(p, radius);
         grid.for_each_range(low, high, |row| {
+=======
+/// Points with their radii, in the user's order and in cells.
+struct Cloud<'a> {
+    positions: &'a [DVec3],
+    radii: &'a [f64],
+    grid: Grid,
+}
+
+/// Lists of one run of sorted points.
+struct Chunk {
+    /// End of each point's list in `found`.
+    ends: Vec<u32>,
+    found: Vec<u32>,
+}
+
+impl Chunk {
+    fn search(cloud: &Cloud, around: &mut Around, range: Range<usize>) -> Self {
+        let grid = &cloud.grid;
+        let mut chunk = Self { ends: Vec::with_capacity(range.len()), found: vec![0; 40 * range.len()] };
+        let (mut first, mut len) = (range.start, 0);
+        while first < range.end {
+            let cell = grid.cell(grid.position(first));
+            let same = (first..range.end).take_while(|&s| grid.cell(grid.position(s)) == cell).count();
+            let slot = around.gather(cloud, cell, first);
+            for k in 0..same {
+                if chunk.found.len() < len + around.x.len() {
+                    chunk.found.resize(2 * (len + around.x.len()), 0);
+                }
+                len += around.select(cloud, slot + k, &mut chunk.found[len..]);
+                chunk.ends.push(len as u32);
+            }
+            first += same;
+        }
+        chunk.found.truncate(len);
+        chunk
+    }
+}
+
+/// Points tested at a time.
+const LANES: usize = 8;
+
+/// The points in and around one cell, in cell order, filled up to whole blocks of `LANES` with points at infinity.
+#[derive(Default)]
+struct Around {
+    /// Coordinates relative to the cell's center [m].
+    x: Vec<f32>,
+    y: Vec<f32>,
+    z: Vec<f32>,
+    /// Half of each point's radius [m].
+    half_radii: Vec<f32>,
+    indices: Vec<u32>,
+}
+
+impl Around {
+    /// Collects the points around `cell` and returns the place of sorted point `own`, which lies in the cell.
+    fn gather(&mut self, cloud: &Cloud, cell: [i64; 3], own: usize) -> usize {
+        let grid = &cloud.grid;
+        let center = grid.cell_center(cell);
+        let mut slot = 0;
+        self.indices.clear();
+        self.x.clear();
+        self.y.clear();
+        self.z.clear();
+        self.half_radii.clear();
+        grid.for_each_range(cell.map(|c| c - 1), cell.map(|c| c + 1), |range| {
+            if range.contains(&own) {
+                slot = self.x.len() + own - range.start;
+            }
+            let points = &grid.sorted[range.clone()];
+            self.x.extend(points.iter().map(|p| (p.x - center.x) as f32));
+            self.y.extend(points.iter().map(|p| (p.y - center.y) as f32));
+            self.z.extend(points.iter().map(|p| (p.z - center.z) as f32));
+            let indices = &grid.indices[range];
+            self.half_radii.extend(indices.iter().map(|&i| 0.5 * usable(cloud.radii[i as usize]) as f32));
+            self.indices.extend_from_slice(indices);
+        });
+        let whole = self.x.len().next_multiple_of(LANES);
+        self.x.resize(whole, f32::INFINITY);
+        self.y.resize(whole, 0.0);
+        self.z.resize(whole, 0.0);
+        self.half_radii.resize(whole, 0.0);
+        self.indices.resize(whole, 0);
+        slot
+    }
+
+    /// Writes the neighbors of the point in place `slot` to `found` and returns how many.
+    fn select(&mut self, cloud: &Cloud, slot: usize, found: &mut [u32]) -> usize {
+        /// Relative difference of squared lengths that f32 may get wrong, with a wide margin.
+        const DOUBT: f32 = 1e-5;
+        let (py, pz, half_radius) = (self.y[slot], self.z[slot], self.half_radii[slot]);
+        // While it looks around the point itself is out of sight.
+        let px = std::mem::replace(&mut self.x[slot], f32::INFINITY);
+        let (x, _) = self.x.as_chunks::<LANES>();
+        let (y, _) = self.y.as_chunks::<LANES>();
+        let (z, _) = self.z.as_chunks::<LANES>();
+        let (half_radii, _) = self.half_radii.as_chunks::<LANES>();
+        let (indices, _) = self.indices.as_chunks::<LANES>();
+        let mut count = 0;
+        for ((((x, y), z), half_radii), indices) in x.iter().zip(y).zip(z).zip(half_radii).zip(indices) {
+            let mut excess = [0.0f32; LANES];
+            let mut certain = [0.0f32; LANES];
+            for l in 0..LANES {
+                let (dx, dy, dz) = (x[l] - px, y[l] - py, z[l] - pz);
+                let mean = half_radius + half_radii[l];
+                excess[l] = dx * dx + dy * dy + dz * dz - mean * mean;
+                certain[l] = excess[l].abs() - DOUBT * (mean * mean);
+            }
+            // Also in doubt when it is not a number: coordinates beyond the range of f32.
+            if certain.iter().fold(false, |doubt, &c| doubt | (c.is_nan() | (c <= 0.0))) {
+                for l in 0..LANES {
+                    let empty = x[l] == f32::INFINITY && y[l] == 0.0 && half_radii[l] == 0.0;
+                    let near = !empty && is_near(cloud, self.indices[slot] as usize, indices[l] as usize);
+                    excess[l] = if near { -1.0 } else { 1.0 };
+                }
+            }
+>>>>>>> 42bde46 (sampling: fill shapes with regular, blue-noise and graded points)
             // Every candidate is written and the end moves only past neighbors: no branch to mispredict.
             if chunk.found.len() < len + row.len() {
                 chunk.found.resize(2 * (len + row.len()), 0);

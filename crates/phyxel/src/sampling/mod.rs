@@ -1,5 +1,14 @@
 //! Shape to points: volume samples that carry the shape's volume, surface patches, surfels.
 
+mod occupancy;
+mod relaxed;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod voronoi;
+
+pub use volume::{SampleSize, sample_volume};
+
 use glam::DVec3;
 
 /// Points that fill a shape.
