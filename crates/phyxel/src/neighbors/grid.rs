@@ -27,10 +27,8 @@ pub struct Grid {
     starts: Vec<u32>,
     /// Original index of each sorted point.
     pub(super) indices: Vec<u32>,
-    /// Coordinates of the sorted points [m].
-    pub(super) xs: Vec<f64>,
-    pub(super) ys: Vec<f64>,
-    pub(super) zs: Vec<f64>,
+    /// Positions of the sorted points [m].
+    pub(super) sorted: Vec<DVec3>,
 }
 
 /// Cells of one axis that a query touches: `count` cells from `first` on, going around at the end.
@@ -93,8 +91,7 @@ impl Grid {
         let (low, high) = self.cells_around(p, radius);
         self.for_each_range(low, high, |range| {
             for k in range {
-                let d = DVec3::new(self.xs[k], self.ys[k], self.zs[k]) - p;
-                let r2 = d.length_squared();
+                let r2 = (self.sorted[k] - p).length_squared();
                 if r2 < r2_max {
                     visit(self.indices[k] as usize, r2);
                 }
@@ -160,16 +157,30 @@ impl Grid {
 
     /// Lowest and highest cell coordinates within `radius` of `p`, with a hair of slack so that rounding never hides a
     /// point that the distance test would accept: lists stay symmetric.
-    pub(super) fn cells_around(&self, p: DVec3, radius: f64) -> ([i64; 3], [i64; 3]) {
+    fn cells_around(&self, p: DVec3, radius: f64) -> ([i64; 3], [i64; 3]) {
         let radius = radius * (1.0 + 1e-6);
         (self.cell(p - radius), self.cell(p + radius))
     }
 
+    /// Position of a sorted point.
+    pub(super) fn position(&self, sorted: usize) -> DVec3 {
+        self.sorted[sorted]
+    }
+
+    /// Middle of a cell.
+    pub(super) fn cell_center(&self, cell: [i64; 3]) -> DVec3 {
+        let [x, y, z] = cell.map(|c| c as f64 + 0.5);
+        self.origin + self.cell_edge * DVec3::new(x, y, z)
+    }
+
     /// Cell coordinates of a position; the numbers are bounded so that far away points share the outermost cell.
-    fn cell(&self, p: DVec3) -> [i64; 3] {
+    pub(super) fn cell(&self, p: DVec3) -> [i64; 3] {
         const FAR: f64 = (1u64 << 50) as f64;
-        let c = ((p - self.origin) * self.per_edge).floor();
-        [c.x.clamp(-FAR, FAR) as i64, c.y.clamp(-FAR, FAR) as i64, c.z.clamp(-FAR, FAR) as i64]
+        ((p - self.origin) * self.per_edge).to_array().map(|c| {
+            let c = c.clamp(-FAR, FAR);
+            let whole = c as i64;
+            whole - i64::from(whole as f64 > c)
+        })
     }
 
     /// Calls `visit` with the sorted-point ranges of all cells from `low` to `high`, each cell once, ascending unless
@@ -225,8 +236,7 @@ impl Grid {
         for c in 2..starts.len() {
             starts[c] += starts[c - 1];
         }
-        (self.indices, self.xs, self.ys, self.zs) =
-            (vec![0; count], vec![0.0; count], vec![0.0; count], vec![0.0; count]);
+        (self.indices, self.sorted) = (vec![0; count], vec![DVec3::ZERO; count]);
         for (i, &c) in numbers.iter().enumerate() {
             if c == NONE {
                 continue;
@@ -235,7 +245,7 @@ impl Grid {
             let k = *slot as usize;
             *slot += 1;
             self.indices[k] = i as u32;
-            (self.xs[k], self.ys[k], self.zs[k]) = positions[i].into();
+            self.sorted[k] = positions[i];
         }
         starts.pop();
         self.starts = starts;

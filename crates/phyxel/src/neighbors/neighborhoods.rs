@@ -1,8 +1,12 @@
 //! Neighbor lists of all points in one flat table.
+//!
+//! Each cell copies the coordinates of its 27 cells once, in f32 relative to itself, and tests them for all its points
+//! eight at a time. Where f32 leaves a doubt the test is repeated in f64, so the lists are those of f64.
 
 use super::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// For each point the indices of its neighbors, itself excluded, ascending. Compressed rows: the neighbors of point i
 /// are `neighbors[starts[i]..starts[i + 1]]`.
@@ -14,14 +18,8 @@ pub struct Neighborhoods {
     pub neighbors: Vec<u32>,
 }
 
-/// Lists of one run of sorted points.
-struct Chunk {
-    ends: Vec<u32>,
-    found: Vec<u32>,
-}
-
 /// Points per parallel task; fixed, so that the work is cut the same for any number of threads.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 256;
 
 impl Neighborhoods {
     /// Points j with |x_j - x_i| < radius [m].
@@ -29,12 +27,7 @@ impl Neighborhoods {
     /// # Panics
     /// When there are more than 2³² pairs: a radius far beyond any use.
     pub fn within_radius(positions: &[DVec3], radius: f64) -> Self {
-        if radius.is_nan() || radius <= 0.0 {
-            return Self { starts: vec![0; positions.len() + 1], neighbors: Vec::new() };
-        }
-        let grid = Grid::new(positions, radius);
-        let r2_max = radius * radius;
-        Self::build(positions.len(), &grid, |_| radius, |_, r2, _| r2 < r2_max)
+        Self::with_radii(positions, &vec![radius; positions.len()])
     }
 
     /// Points j with |x_j - x_i| < (radius_i + radius_j) / 2 [m]: j is a neighbor of i whenever i is one of j, whatever
@@ -44,18 +37,13 @@ impl Neighborhoods {
     /// When there are more than 2³² pairs, or when the lengths differ.
     pub fn with_radii(positions: &[DVec3], radii: &[f64]) -> Self {
         assert_eq!(positions.len(), radii.len(), "one radius per point");
-        let usable = |r: f64| if r > 0.0 && r.is_finite() { r } else { 0.0 };
         let largest = radii.iter().fold(0.0f64, |m, &r| m.max(usable(r)));
         if largest == 0.0 {
             return Self { starts: vec![0; positions.len() + 1], neighbors: Vec::new() };
         }
-        let grid = Grid::new(positions, largest);
-        let sorted: Vec<f64> = grid.indices.iter().map(|&i| usable(radii[i as usize])).collect();
-        let reach = |s: usize| 0.5 * (sorted[s] + largest);
-        Self::build(positions.len(), &grid, reach, |s, r2, k| {
-            let mean = 0.5 * (sorted[s] + sorted[k]);
-            r2 < mean * mean
-        })
+        // A hair wider than the radius, so that rounding never puts two neighbors two cells apart.
+        let grid = Grid::new(positions, largest * (1.0 + 1e-6));
+        Self::build(&Cloud { positions, radii, grid })
     }
 
     /// Number of points.
@@ -74,15 +62,13 @@ impl Neighborhoods {
     }
 
     /// Lists per sorted point in parallel chunks, then gathered into the order of the points.
-    fn build(
-        points: usize,
-        grid: &Grid,
-        reach: impl Fn(usize) -> f64 + Sync,
-        near: impl Fn(usize, f64, usize) -> bool + Sync,
-    ) -> Self {
+    fn build(cloud: &Cloud) -> Self {
+        let (points, grid) = (cloud.positions.len(), &cloud.grid);
         let chunks: Vec<Chunk> = (0..grid.len().div_ceil(CHUNK))
             .into_par_iter()
-            .map(|c| search(grid, c * CHUNK..((c + 1) * CHUNK).min(grid.len()), &reach, &near))
+            .map_init(Around::default, |around, c| {
+                Chunk::search(cloud, around, c * CHUNK..((c + 1) * CHUNK).min(grid.len()))
+            })
             .collect();
 
         // Where each point stands in sorted order; points outside the grid stand nowhere.
@@ -127,22 +113,6 @@ impl Neighborhoods {
     }
 }
 
-<<<<<<< HEAD
-/// Lists of the sorted points in `range`.
-fn search(
-    grid: &Grid,
-    range: std::ops::Range<usize>,
-    reach: &impl Fn(usize) -> f64,
-    near: &impl Fn(usize, f64, usize) -> bool,
-) -> Chunk {
-    let mut chunk = Chunk { ends: Vec::with_capacity(range.len()), found: Vec::with_capacity(32 * range.len()) };
-    let mut len = 0;
-    for s in range {
-        let (x, y, z) = (grid.xs[s], grid.ys[s], grid.zs[s]);
-        let (p, radius) = (DVec3::new(x, y, z), reach(s));
-        let (low, high) = grid.cells_around(p, radius);
-        grid.for_each_range(low, high, |row| {
-=======
 /// Points with their radii, in the user's order and in cells.
 struct Cloud<'a> {
     positions: &'a [DVec3],
@@ -257,27 +227,29 @@ impl Around {
                     excess[l] = if near { -1.0 } else { 1.0 };
                 }
             }
->>>>>>> 42bde46 (sampling: fill shapes with regular, blue-noise and graded points)
             // Every candidate is written and the end moves only past neighbors: no branch to mispredict.
-            if chunk.found.len() < len + row.len() {
-                chunk.found.resize(2 * (len + row.len()), 0);
+            let Some((out, _)) = found[count..].split_first_chunk_mut::<LANES>() else { break };
+            let mut kept = 0;
+            for l in 0..LANES {
+                out[kept % LANES] = indices[l];
+                kept += usize::from(excess[l] < 0.0);
             }
-            let found = &mut chunk.found[len..len + row.len()];
-            let (xs, ys, zs) = (&grid.xs[row.clone()], &grid.ys[row.clone()], &grid.zs[row.clone()]);
-            let indices = &grid.indices[row.clone()];
-            let mut count = 0;
-            for k in 0..found.len() {
-                let (dx, dy, dz) = (xs[k] - x, ys[k] - y, zs[k] - z);
-                let r2 = dx * dx + dy * dy + dz * dz;
-                found[count] = indices[k];
-                count += usize::from(near(s, r2, row.start + k) && row.start + k != s);
-            }
-            len += count;
-        });
-        chunk.ends.push(len as u32);
+            count += kept;
+        }
+        self.x[slot] = px;
+        count
     }
-    chunk.found.truncate(len);
-    chunk
+}
+
+/// The test in f64.
+fn is_near(cloud: &Cloud, i: usize, j: usize) -> bool {
+    let mean = 0.5 * (usable(cloud.radii[i]) + usable(cloud.radii[j]));
+    i != j && (cloud.positions[j] - cloud.positions[i]).length_squared() < mean * mean
+}
+
+/// A radius that is not positive and finite counts as 0.
+fn usable(radius: f64) -> f64 {
+    if radius > 0.0 && radius.is_finite() { radius } else { 0.0 }
 }
 
 #[cfg(test)]
