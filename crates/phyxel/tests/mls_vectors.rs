@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use glam::{DMat3, DVec3};
+use phyxel::conjugate_gradient::{Stop, Workspace, solve};
 use phyxel::linalg::safe_inverse;
 use phyxel::materials::ElasticLaw;
 use phyxel::materials::elastic::TangentKind;
@@ -176,4 +177,26 @@ fn leapfrog_on_a_lattice() {
     assert_near("v", &v[..], &vectors(&file["v_end"])[..], 1e-9);
     let want: Vec<f64> = list(&file["U_K_per_step"]).iter().flat_map(numbers).collect();
     assert_near("energies", &rows[..], &want[..], 1e-9);
+}
+
+#[test]
+fn implicit_step_linearized_at_the_start() {
+    let (file, step) = (load("mls30"), load("implicit30"));
+    let start = mls30(&file);
+    let (laws, stored) = ([law_of(&file)], matrices(&file["plastic_strain"]));
+    let reference = Reference { stored_strains: &stored, ..Reference::new(&start.stencils, &laws) };
+    let (u, v0, dt) = (vectors(&file["u"]), vectors(&step["v0"]), number(&step["dt"]));
+    let forces = reference.forces(&u).total();
+    let masses = &start.masses;
+    let right: Vec<DVec3> = (0..u.len()).map(|i| v0[i] * masses[i] + forces[i] * dt).collect();
+    for (kind, key) in [(TangentKind::Exact, "v_next_exact"), (TangentKind::Positive, "v_next_psd")] {
+        let apply = |p: &[DVec3], out: &mut [DVec3]| {
+            let product = reference.tangent_product(&u, p, kind);
+            (0..u.len()).for_each(|i| out[i] = p[i] * masses[i] - product[i] * (dt * dt));
+        };
+        let (mut v, stop) = (Vec::new(), Stop { tolerance: 1e-13, max_iterations: 1000 });
+        let outcome = solve(apply, |i, r| r / masses[i], &right, &mut v, stop, &mut Workspace::default());
+        assert!(outcome.converged, "{key}: {outcome:?}");
+        assert_near(key, &v[..], &vectors(&step[key])[..], 1e-8);
+    }
 }

@@ -12,9 +12,9 @@
 
 use super::stiffness::Stiffness;
 use crate::error::{Diagnostic, Result};
-use crate::linalg::{cofactor, cofactor_change, determinant_change, double_dot, positive_part, symmetric_part};
+use crate::linalg::{cofactor, cofactor_change, determinant_change, double_dot, outer, positive_part, symmetric_part};
 use crate::scene::MaterialSpec;
-use glam::DMat3;
+use glam::{DMat3, DVec3};
 
 /// `collapse_stiffness` in units of Young's modulus when the scene does not say.
 pub const DEFAULT_COLLAPSE_FACTOR: f64 = 3.0;
@@ -175,6 +175,16 @@ impl Tangent {
         let geometric = change * self.stress + cofactor_change(self.deformation, change) * self.pressure;
         geometric + self.deformation * stiffness.stress(green) + volume
     }
+
+    /// The 3x3 block e_c ↦ apply(e_c dᵀ) d of an isotropic law with these Lamé constants [Pa/m² for d in 1/m].
+    #[inline]
+    pub fn isotropic_block(&self, lambda: f64, mu: f64, d: DVec3) -> DMat3 {
+        let (j_d, cof_d) = (self.deformation * d, self.cofactor * d);
+        DMat3::from_diagonal(DVec3::splat(d.dot(self.stress * d)))
+            + outer(j_d, j_d) * (lambda + mu)
+            + self.deformation * self.deformation.transpose() * (mu * d.length_squared())
+            + outer(cof_d, cof_d) * self.volume_slope
+    }
 }
 
 /// G = ½ (JᵀJ - I - ε) for J = I + h, without cancellation for small h.
@@ -200,7 +210,6 @@ fn check_isotropic(spec: &MaterialSpec) -> Result<()> {
 mod tests {
     use super::*;
     use crate::scene::Anisotropy;
-    use glam::DVec3;
 
     fn laws() -> Vec<ElasticLaw> {
         let isotropic = ElasticLaw { volume_stiffness: 4e4, ..ElasticLaw::isotropic(1e5, 0.3) };

@@ -6,13 +6,18 @@
 pub mod damping;
 pub mod fast;
 pub mod gradient;
+pub mod implicit;
 pub mod literal;
 mod model;
 #[cfg(test)]
 mod model_tests;
 pub mod reference;
+#[cfg(test)]
+mod stencil_tests;
 pub mod stencils;
 mod support;
+#[cfg(test)]
+mod test_bodies;
 
 pub use fast::{Extremes, Instructions, MoveReport};
 pub use model::{COURANT, MlsBody, MlsModel};

@@ -1,0 +1,154 @@
+//! Tests of the implicit step.
+
+use super::operator::{Operator, Solid};
+use super::*;
+use crate::materials::elastic::TangentKind;
+use crate::models::mls::reference::Reference;
+use crate::models::mls::stencils::StencilOptions;
+use crate::models::mls::test_bodies::{BoxBody, noise};
+use crate::random::Random;
+
+const DT: f64 = 0.01;
+
+struct Body {
+    stencils: Stencils,
+    points: Points,
+    laws: [ElasticLaw; 1],
+    solver: Solver,
+}
+
+impl Body {
+    fn new(cells: [usize; 3], young: f64) -> Self {
+        let body = BoxBody::new(cells, 0.1, 0.2);
+        let mut points = Points::default();
+        for x in &body.positions {
+            points.push(0, *x - body.size * 0.5, 1.0, 1e-3, 0.1);
+        }
+        let stencils = body.stencils(&StencilOptions::default()).0;
+        Self { stencils, points, laws: [ElasticLaw::isotropic(young, 0.3)], solver: Solver::default() }
+    }
+
+    fn deform(&mut self, map: impl Fn(usize, DVec3) -> DVec3) {
+        for i in 0..self.points.len() {
+            self.points.positions[i] = map(i, self.points.rest_positions[i]);
+        }
+    }
+
+    fn step(&mut self, gravity: DVec3, constraints: &Constraints) -> SolveReport {
+        let problem = Problem { stencils: &self.stencils, laws: &self.laws, dt: DT, gravity, constraints };
+        let report = self.solver.solve(&problem, &mut self.points);
+        for (x, v) in self.points.positions.iter_mut().zip(&self.points.velocities) {
+            *x += *v * DT;
+        }
+        report
+    }
+
+    fn displacements(&self) -> Vec<DVec3> {
+        self.points.positions.iter().zip(&self.points.rest_positions).map(|(x, rest)| *x - *rest).collect()
+    }
+
+    fn smallest_determinant(&self) -> f64 {
+        let u = self.displacements();
+        let determinant = |i| (DMat3::IDENTITY + self.stencils.gradient(i, &u)).determinant();
+        (0..u.len()).map(determinant).fold(f64::INFINITY, f64::min)
+    }
+
+    fn fastest(&self) -> f64 {
+        self.points.velocities.iter().map(|v| v.length()).fold(0.0, f64::max)
+    }
+
+    fn momentum(&self) -> (DVec3, DVec3) {
+        let points = &self.points;
+        let linear = (0..points.len()).map(|i| points.velocities[i] * points.masses[i]).sum();
+        let angular =
+            (0..points.len()).map(|i| points.positions[i].cross(points.velocities[i] * points.masses[i])).sum();
+        (linear, angular)
+    }
+}
+
+#[test]
+fn operator_equals_the_reference() {
+    let body = Body::new([5, 4, 4], 1e5);
+    let u: Vec<DVec3> = noise(body.points.len(), 5).iter().map(|r| *r * 0.03).collect();
+    let direction = noise(body.points.len(), 6);
+    let solid = Solid { stencils: &body.stencils, laws: &body.laws, bodies: &body.points.bodies };
+    let reference = Reference::new(&body.stencils, &body.laws);
+    let mut operator = Operator::default();
+    operator.prepare(solid);
+    let energy = reference.energies(&u).total();
+    assert!((operator.energy(solid, &u) / energy - 1.0).abs() < 1e-12);
+
+    let near = |got: &[DVec3], want: &[DVec3]| {
+        let scale = want.iter().map(|w| w.length()).fold(0.0, f64::max);
+        got.iter().zip(want).all(|(g, w)| (*g - *w).length() < 1e-11 * scale)
+    };
+    let mut out = vec![DVec3::ZERO; u.len()];
+    operator.forces(solid, &u, &mut out);
+    assert!(near(&out, &reference.forces(&u).total()));
+    operator.linearize(solid, &u);
+    operator.product(solid, &direction, &mut out);
+    assert!(near(&out, &reference.tangent_product(&u, &direction, TangentKind::Positive)));
+
+    for i in [0, 37] {
+        for axis in DVec3::AXES {
+            let mut unit = vec![DVec3::ZERO; u.len()];
+            unit[i] = axis;
+            let want = reference.tangent_product(&u, &unit, TangentKind::Positive)[i];
+            let got = operator.diagonal_block(solid, i) * axis;
+            assert!((got + want).length() < 1e-9 * want.length(), "{got} {want}");
+        }
+    }
+}
+
+#[test]
+fn strained_starts_stay_stable_at_a_hundred_megapascal() {
+    let mirrored = |_, x: DVec3| DVec3::new(-x.x, x.y, x.z);
+    let twisted = |_, x: DVec3| DMat3::from_rotation_x(2.0 * x.x / 0.6) * x;
+    let noisy = |i: usize, x: DVec3| {
+        let mut random = Random::new(3, i as u64);
+        // The sum of several uniform numbers is close enough to a Gaussian of deviation 0.4 spacings.
+        x + (0..4).map(|_| random.in_cube()).sum::<DVec3>() * (0.04 * 0.75_f64.sqrt())
+    };
+    let starts: [(&str, &dyn Fn(usize, DVec3) -> DVec3); 5] = [
+        ("stretch", &|_, x| x * DVec3::new(1.8, 1.0, 1.0)),
+        ("compression", &|_, x| x * DVec3::new(1.0, 0.45, 1.0)),
+        ("noise", &noisy),
+        ("twist", &twisted),
+        ("mirrored", &mirrored),
+    ];
+    for (name, start) in starts {
+        let mut body = Body::new([6, 6, 6], 1e8);
+        body.deform(start);
+        let (mut cg, mut newton, mut fastest) = (0, 0, 0.0_f64);
+        for _ in 0..30 {
+            let report = body.step(DVec3::ZERO, &Constraints::default());
+            (cg, newton) = (cg + report.cg, newton + report.newton);
+            fastest = fastest.max(body.fastest());
+        }
+        let (linear, angular) = body.momentum();
+        println!(
+            "{name}: fastest {fastest:.3e} end {:.2e} det {:.3} cg {cg} newton {newton} p {:.1e} L {:.1e}",
+            body.fastest(),
+            body.smallest_determinant(),
+            linear.length(),
+            angular.length()
+        );
+        assert!(fastest < 200.0, "{name}");
+    }
+}
+
+#[test]
+fn a_body_hangs_from_its_pins_and_rests_on_the_floor() {
+    let gravity = DVec3::new(0.0, -9.81, 0.0);
+    let mut body = Body::new([4, 4, 4], 1e6);
+    let held = (0..body.points.len()).filter(|&i| body.points.rest_positions[i].y > 0.1);
+    let held = held.map(|point| Held { point, axes: [true; 3], velocity: DVec3::ZERO }).collect();
+    let constraints = Constraints { held, ..Constraints::default() };
+    for _ in 0..60 {
+        let report = body.step(gravity, &constraints);
+        assert!(report.converged, "{report:?}");
+    }
+    println!("hang {:e} {:e}", body.fastest(), body.displacements().iter().map(|u| u.y).fold(0.0, f64::min));
+    assert!(body.fastest() < 1e-5);
+    assert!(constraints.held.iter().all(|h| body.points.positions[h.point] == body.points.rest_positions[h.point]));
+}
