@@ -37,6 +37,7 @@ pub mod surface;
 
 pub mod frame;
 
+pub mod plots;
 pub mod render;
 
 pub mod run;

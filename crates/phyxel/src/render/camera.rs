@@ -1,0 +1,199 @@
+//! Camera: where a picture is taken from, and a good place found from the bounds of what is seen.
+
+use crate::frame::{ColliderLook, Frame};
+use glam::{Vec2, Vec3};
+
+/// A perspective camera.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Camera {
+    /// Eye [m].
+    pub from: Vec3,
+    /// Looked-at place [m].
+    pub look_at: Vec3,
+    /// The direction that is up in the picture.
+    pub up: Vec3,
+    /// Vertical field of view [rad].
+    pub fov_y: f32,
+}
+
+impl Default for Camera {
+    fn default() -> Self {
+        Self { from: Vec3::new(1.5, 1.0, 3.0), look_at: Vec3::ZERO, up: Vec3::Y, fov_y: DEFAULT_FOV }
+    }
+}
+
+/// About a 60 mm lens: little distortion, still some depth [rad].
+const DEFAULT_FOV: f32 = 0.48;
+
+/// Right, up and forward of a camera, orthonormal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Basis {
+    pub right: Vec3,
+    pub up: Vec3,
+    pub forward: Vec3,
+}
+
+impl Camera {
+    /// Orthonormal axes; a degenerate camera looks along -z.
+    pub(super) fn basis(&self) -> Basis {
+        let forward = (self.look_at - self.from).try_normalize().unwrap_or(Vec3::NEG_Z);
+        let right = forward.cross(self.up).try_normalize().unwrap_or_else(|| forward.any_orthonormal_vector());
+        Basis { right, up: right.cross(forward), forward }
+    }
+
+    /// Tangent of half the vertical field of view, kept in a sensible range.
+    pub(super) fn tan_half(&self) -> f32 {
+        (0.5 * if self.fov_y.is_finite() { self.fov_y } else { DEFAULT_FOV }).clamp(0.005, 1.4).tan()
+    }
+}
+
+/// An axis-aligned box around everything that should stay in view [m]; empty at first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Smallest corner.
+    pub min: Vec3,
+    /// Largest corner.
+    pub max: Vec3,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { min: Vec3::INFINITY, max: Vec3::NEG_INFINITY }
+    }
+}
+
+impl Bounds {
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        !(self.min.cmple(self.max).all())
+    }
+
+    /// Grows to hold a place; places that are not finite are left out.
+    pub fn add(&mut self, place: Vec3) {
+        if place.is_finite() {
+            self.min = self.min.min(place);
+            self.max = self.max.max(place);
+        }
+    }
+
+    /// Grows to hold another box.
+    pub fn join(&mut self, other: &Bounds) {
+        if !other.is_empty() {
+            self.add(other.min);
+            self.add(other.max);
+        }
+    }
+
+    /// Bodies and visible colliders that are not planes. Add up the frames of a run to keep its bodies in view.
+    pub fn of_frame(frame: &Frame) -> Self {
+        let mut bounds = Self::default();
+        for body in &frame.bodies {
+            body.positions.iter().for_each(|&p| bounds.add(p));
+            body.surfels.positions.iter().for_each(|&p| bounds.add(p));
+        }
+        for collider in &frame.colliders {
+            if let ColliderLook::Surfels(surfels) = &collider.look {
+                let pose = collider.pose.as_affine3();
+                surfels.positions.iter().for_each(|&p| bounds.add(pose.transform_point3(p)));
+            }
+        }
+        bounds
+    }
+
+    fn corners(&self) -> [Vec3; 8] {
+        std::array::from_fn(|i| {
+            let pick = |bit: usize, lo: f32, hi: f32| if i & bit == 0 { lo } else { hi };
+            Vec3::new(pick(1, self.min.x, self.max.x), pick(2, self.min.y, self.max.y), pick(4, self.min.z, self.max.z))
+        })
+    }
+}
+
+/// A three-quarter view from slightly above, turned towards the wider side, with the bounds filling about two thirds of
+/// the height (or four fifths of the width) of a picture with this `aspect` (width over height).
+pub fn auto(bounds: &Bounds, aspect: f32) -> Camera {
+    let mut bounds = *bounds;
+    if bounds.is_empty() {
+        bounds = Bounds { min: Vec3::splat(-0.5), max: Vec3::splat(0.5) };
+    }
+    let size = bounds.max - bounds.min;
+    // A flat or pointlike subject still needs some room.
+    let pad = 0.5 * (0.15 * size.max_element() - size).max(Vec3::ZERO) + Vec3::splat(1e-4);
+    bounds = Bounds { min: bounds.min - pad, max: bounds.max + pad };
+
+    let (azimuth, elevation) = (wide_side(size) + 30f32.to_radians(), 17f32.to_radians());
+    let towards_eye =
+        Vec3::new(azimuth.sin() * elevation.cos(), elevation.sin(), azimuth.cos() * elevation.cos()).normalize();
+    fit(&bounds, towards_eye, if aspect.is_finite() { aspect.clamp(0.1, 10.0) } else { 16.0 / 9.0 })
+}
+
+/// Azimuth from which the wider horizontal side is seen: 0 looks along -z, a quarter turn along -x.
+fn wide_side(size: Vec3) -> f32 {
+    if size.z > 1.05 * size.x { std::f32::consts::FRAC_PI_2 } else { 0.0 }
+}
+
+/// Moves the camera along a fixed direction until the projected corners have the wanted size and are centered.
+fn fit(bounds: &Bounds, towards_eye: Vec3, aspect: f32) -> Camera {
+    const FILL_HEIGHT: f32 = 0.66;
+    const FILL_WIDTH: f32 = 0.8;
+    let mut camera = Camera { up: Vec3::Y, fov_y: DEFAULT_FOV, ..Camera::default() };
+    let tan = camera.tan_half();
+    let mut center = 0.5 * (bounds.min + bounds.max);
+    let mut distance = (bounds.max - bounds.min).length() / tan;
+    for _ in 0..24 {
+        camera.look_at = center;
+        camera.from = center + distance * towards_eye;
+        let basis = camera.basis();
+        let (mut lo, mut hi) = (Vec2::INFINITY, Vec2::NEG_INFINITY);
+        for corner in bounds.corners() {
+            let d = corner - camera.from;
+            let depth = d.dot(basis.forward).max(0.05 * distance);
+            let p = Vec2::new(d.dot(basis.right), d.dot(basis.up)) / (depth * tan);
+            (lo, hi) = (lo.min(p), hi.max(p));
+        }
+        // Picture coordinates run from -1 to 1 upwards, and -aspect to aspect sideways.
+        let fill = ((hi.y - lo.y) / (2.0 * FILL_HEIGHT)).max((hi.x - lo.x) / (2.0 * FILL_WIDTH * aspect));
+        let middle = 0.5 * (lo + hi);
+        center += (basis.right * middle.x + basis.up * middle.y) * distance * tan;
+        distance *= fill.clamp(0.5, 2.0);
+    }
+    camera.look_at = center;
+    camera.from = center + distance * towards_eye;
+    camera
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn projected(camera: &Camera, bounds: &Bounds) -> (Vec2, Vec2) {
+        let basis = camera.basis();
+        bounds.corners().iter().fold((Vec2::INFINITY, Vec2::NEG_INFINITY), |(lo, hi), &corner| {
+            let d = corner - camera.from;
+            let p = Vec2::new(d.dot(basis.right), d.dot(basis.up)) / (d.dot(basis.forward) * camera.tan_half());
+            (lo.min(p), hi.max(p))
+        })
+    }
+
+    #[test]
+    fn auto_fills_two_thirds_and_centers() {
+        for size in [Vec3::ONE, Vec3::new(0.2, 3.0, 0.2), Vec3::new(8.0, 0.5, 1.0), Vec3::new(1.0, 0.5, 8.0)] {
+            let bounds = Bounds { min: Vec3::new(3.0, 0.0, -2.0), max: Vec3::new(3.0, 0.0, -2.0) + size };
+            let camera = auto(&bounds, 16.0 / 9.0);
+            let (lo, hi) = projected(&camera, &bounds);
+            let fill = (0.5 * (hi.y - lo.y) / 0.66).max(0.5 * (hi.x - lo.x) / (0.8 * 16.0 / 9.0));
+            assert!((0.95..1.02).contains(&fill), "{size}: {fill}");
+            assert!((lo + hi).length() < 0.08, "{size}: {lo} {hi}");
+            assert!(camera.from.y > camera.look_at.y);
+        }
+    }
+
+    #[test]
+    fn auto_of_nothing_or_one_point_is_finite() {
+        assert!(auto(&Bounds::default(), 1.5).from.is_finite());
+        let mut bounds = Bounds::default();
+        bounds.add(Vec3::ONE);
+        bounds.add(Vec3::NAN);
+        assert!(auto(&bounds, f32::NAN).from.is_finite());
+        assert!((auto(&bounds, 1.5).look_at - Vec3::ONE).length() < 1e-3);
+    }
+}

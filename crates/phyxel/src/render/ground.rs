@@ -1,0 +1,175 @@
+//! Ground: infinite planes with soft shadows that fade into the background.
+
+use super::camera::Bounds;
+use super::color::to_linear;
+use super::light::{DepthMap, sky_radiance};
+use crate::frame::{ColliderFrame, ColliderLook};
+use glam::{Vec2, Vec3};
+use rayon::prelude::*;
+
+/// Cells along a side of the key light's and the sky's grids.
+const KEY_CELLS: usize = 160;
+const SKY_CELLS: usize = 96;
+
+/// One plane and the light on it.
+#[derive(Debug, Default)]
+pub(super) struct Ground {
+    pub origin: Vec3,
+    pub normal: Vec3,
+    side: Vec3,
+    forward: Vec3,
+    pub albedo: Vec3,
+    key: Grid,
+    sky: Grid,
+}
+
+/// Values on a square of the plane, 1 outside.
+#[derive(Debug, Default)]
+struct Grid {
+    center: Vec2,
+    half: f32,
+    cells: usize,
+    values: Vec<f32>,
+}
+
+impl Ground {
+    /// Takes over the place and color of a collider that is a plane; false if it is not one.
+    pub fn set(&mut self, collider: &ColliderFrame) -> bool {
+        if !matches!(collider.look, ColliderLook::Plane) || !collider.pose.is_finite() {
+            return false;
+        }
+        let pose = collider.pose.as_affine3();
+        self.origin = pose.translation;
+        self.normal = pose.transform_vector3(Vec3::Y).try_normalize().unwrap_or(Vec3::Y);
+        // Axes that are the world's for a level floor, so that the grid lines lie straight.
+        self.side = (Vec3::X - self.normal * self.normal.x).try_normalize().unwrap_or(Vec3::Z);
+        self.forward = self.side.cross(self.normal);
+        self.albedo = to_linear(collider.color);
+        true
+    }
+
+    /// Evaluates the maps on the grids around what casts shadows.
+    pub fn update(&mut self, key_maps: &[DepthMap], sky_maps: &[DepthMap], bounds: &Bounds, key: Vec3) {
+        if bounds.is_empty() {
+            self.key.half = 0.0;
+            self.sky.half = 0.0;
+            return;
+        }
+        let (center, radius) = (0.5 * (bounds.min + bounds.max), 0.5 * (bounds.max - bounds.min).length());
+        let height = (center - self.origin).dot(self.normal);
+        let (mut key_grid, mut sky) = (std::mem::take(&mut self.key), std::mem::take(&mut self.sky));
+
+        // Along the light onto the plane; a grazing light throws no shadow that could be drawn.
+        let slope = key_slope(self.normal, key);
+        let along = slope.map_or(0.0, |s| height.max(-radius) / s);
+        let reach = slope.map_or(0.0, |s| 1.05 * radius / s + 0.16 * (height.abs() + radius));
+        key_grid.place(self.local(center - key * along), reach, KEY_CELLS);
+        key_grid.fill(|at| mean_visible(key_maps, self.place(at)));
+
+        // The sky's shadow reaches as far as things are high.
+        sky.place(self.local(center), 1.3 * radius + 1.6 * (height + radius).clamp(0.0, 2.0 * radius), SKY_CELLS);
+        sky.fill(|at| self.sky_seen(sky_maps, self.place(at)));
+        sky.fade_out();
+        (self.key, self.sky) = (key_grid, sky);
+    }
+
+    fn sky_seen(&self, maps: &[DepthMap], p: Vec3) -> f32 {
+        let (mut sum, mut total) = (0.0, 1e-6);
+        for map in maps {
+            let weight = self.normal.dot(map.direction).max(0.0) * sky_radiance(map.direction.y);
+            total += weight;
+            sum += weight * map.visible(p, 0.0, 1.5);
+        }
+        sum / total
+    }
+
+    fn local(&self, p: Vec3) -> Vec2 {
+        let d = p - self.origin;
+        Vec2::new(d.dot(self.side), d.dot(self.forward))
+    }
+
+    fn place(&self, at: Vec2) -> Vec3 {
+        self.origin + self.side * at.x + self.forward * at.y
+    }
+
+    /// Coordinates in the plane of a place on it [m].
+    pub fn coordinates(&self, p: Vec3) -> Vec2 {
+        self.local(p)
+    }
+
+    /// Fraction of key and sky light at a place on the plane. Where the key light changes, the maps are asked themselves.
+    pub fn light(&self, p: Vec3, key_maps: &[DepthMap]) -> (f32, f32) {
+        let at = self.local(p);
+        let key = match self.key.lookup(at) {
+            (value, true) => value,
+            (_, false) => mean_visible(key_maps, p),
+        };
+        (key, self.sky.lookup(at).0)
+    }
+
+    /// Brightness, 0 to 1, of the part of the plane that a splat at `p` faces.
+    pub fn brightness_below(&self, p: Vec3, normal: Vec3) -> f32 {
+        let height = (p - self.origin).dot(self.normal).max(0.0);
+        let at = self.local(p + normal * height);
+        let here = 0.6 * self.key.lookup(at).0 + 0.4 * self.sky.lookup(at).0;
+        // From high up one sees a large, mostly lit part.
+        let far = height / (height + 0.3 * self.sky.half + 1e-9);
+        here + (0.9 - here) * far
+    }
+}
+
+fn key_slope(normal: Vec3, key: Vec3) -> Option<f32> {
+    let slope = normal.dot(key);
+    (slope > 0.1).then_some(slope)
+}
+
+fn mean_visible(maps: &[DepthMap], p: Vec3) -> f32 {
+    maps.iter().map(|m| m.visible(p, 0.0, 1.0)).sum::<f32>() / maps.len().max(1) as f32
+}
+
+impl Grid {
+    fn place(&mut self, center: Vec2, half: f32, cells: usize) {
+        (self.center, self.half, self.cells) = (center, half, cells);
+        self.values.clear();
+        self.values.resize(cells * cells, 1.0);
+    }
+
+    fn fill(&mut self, value: impl Fn(Vec2) -> f32 + Sync) {
+        let (cells, center, half) = (self.cells, self.center, self.half);
+        let step = 2.0 * half / (cells as f32 - 1.0);
+        self.values.par_chunks_mut(cells).enumerate().for_each(|(y, row)| {
+            for (x, v) in row.iter_mut().enumerate() {
+                *v = value(center + Vec2::new(x as f32, y as f32) * step - half);
+            }
+        });
+    }
+
+    /// Lets the values go to 1 in a circle, so that the border of the grid is not seen.
+    fn fade_out(&mut self) {
+        let middle = 0.5 * (self.cells as f32 - 1.0);
+        for (i, v) in self.values.iter_mut().enumerate() {
+            let d = Vec2::new((i % self.cells) as f32, (i / self.cells) as f32) / middle - 1.0;
+            let t = ((1.0 - d.length()) / 0.6).clamp(0.0, 1.0);
+            *v = 1.0 - (1.0 - *v) * t * t * (3.0 - 2.0 * t);
+        }
+    }
+
+    /// Bilinear value, and whether it is the same at all four corners (or outside).
+    fn lookup(&self, at: Vec2) -> (f32, bool) {
+        if self.half <= 0.0 {
+            return (1.0, true);
+        }
+        let g = (at - self.center + self.half) * ((self.cells as f32 - 1.0) / (2.0 * self.half));
+        let corner = g.floor();
+        let limit = (self.cells - 2) as f32;
+        if !(corner.x >= 0.0 && corner.y >= 0.0 && corner.x <= limit && corner.y <= limit) {
+            return (1.0, true);
+        }
+        let f = g - corner;
+        let i = corner.y as usize * self.cells + corner.x as usize;
+        let (a, b) = (self.values[i], self.values[i + 1]);
+        let (c, d) = (self.values[i + self.cells], self.values[i + self.cells + 1]);
+        let value = (a + (b - a) * f.x) * (1.0 - f.y) + (c + (d - c) * f.x) * f.y;
+        (value, a == b && c == d && a == c)
+    }
+}
