@@ -1,11 +1,11 @@
 //! From a shape as the user wrote it to a signed distance.
 
 use super::{
-    Capsule, Combined, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Mesh, Operation, Placed, Pose, Scaled, Shape,
-    Sphere, Torus,
+    Bounds, Capsule, Combined, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Mesh, MeshShape, Operation, Placed, Pose,
+    Scaled, Shape, Sphere, Torus,
 };
 use crate::scene::{ShapeKind, ShapeSpec};
-use crate::{Diagnostic, Result};
+use crate::{Diagnostic, Error, Result};
 use glam::DVec3;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -214,8 +214,39 @@ impl Builder<'_> {
     }
 
     fn file_node(&mut self, spec: &ShapeSpec, key: &str, file: &str, height: Option<f64>, cloud: bool) -> Result<Node> {
-        let _ = (spec, height, cloud, self.files.resolve(file)?);
-        Err(Diagnostic::new("shapes from files are not built yet").key(key).into())
+        let path = self.files.resolve(file).map_err(|error| with_key(error, key))?;
+        if cloud {
+            return Err(Diagnostic::new("point clouds are not built yet").key(key).into());
+        }
+        let (mesh, mut report) = Mesh::read(&path).map_err(|error| with_key(error, key))?;
+        let factor = fit(mesh.bounds(), height, key)?;
+        let pose = Pose::from_degrees(spec.at, spec.rotate);
+        let mesh = mesh.transformed(factor * spec.scale, &pose);
+        let shape = MeshShape::new(&mesh);
+        report.crossing_triangles = shape.crossing_triangles();
+        self.warnings.extend(report.warnings().into_iter().map(|text| format!("{file}: {text}")));
+        Ok(Node { shape: Arc::new(shape), mesh: Some(Arc::new(mesh)) })
+    }
+}
+
+/// Factor that makes a thing with these bounds `height` high.
+fn fit(bounds: Bounds, height: Option<f64>, key: &str) -> Result<f64> {
+    let Some(height) = height else { return Ok(1.0) };
+    check(height.is_finite() && height > 0.0, format!("{key}.height"), height, "a length above zero")?;
+    let now = bounds.size().y;
+    if now > 0.0 {
+        return Ok(height / now);
+    }
+    Err(Diagnostic::new("the shape in the file is flat along y and cannot be fitted to a height")
+        .key(format!("{key}.height"))
+        .hint("use `scale` instead, or turn the shape in the file")
+        .into())
+}
+
+fn with_key(error: Error, key: &str) -> Error {
+    match error {
+        Error::Input(diagnostic) => diagnostic.key(format!("{key}.file")).into(),
+        other => other,
     }
 }
 

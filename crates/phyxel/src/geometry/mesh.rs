@@ -1,7 +1,11 @@
 //! Triangle meshes.
 
+use super::read::{Raw, read};
+use super::topology::{Edges, MeshReport, repair, same_places};
 use super::{Bounds, Pose};
+use crate::{Diagnostic, Result};
 use glam::{DVec2, DVec3};
+use std::path::Path;
 
 /// A triangle mesh.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,13 +16,50 @@ pub struct Mesh {
     pub triangles: Vec<[u32; 3]>,
     /// Unit normal per vertex.
     pub normals: Vec<DVec3>,
-    /// Linear color per vertex, red, green, blue from 0 to 1.
-    pub colors: Option<Vec<[f32; 3]>>,
+    /// sRGB color per vertex.
+    pub colors: Option<Vec<[u8; 3]>>,
     /// Texture coordinates per vertex.
     pub uvs: Option<Vec<DVec2>>,
 }
 
 impl Mesh {
+    /// Reads an OBJ, PLY, STL, glTF or GLB file and repairs what can be repaired: see [`MeshReport`].
+    pub fn read(path: &Path) -> Result<(Self, MeshReport)> {
+        let mut raw = read(path)?;
+        let remarks = std::mem::take(&mut raw.warnings);
+        let mut mesh = Self::from_raw(raw).map_err(|diagnostic| diagnostic.file(path))?;
+        let report = MeshReport { remarks, ..mesh.repair() };
+        if mesh.triangles.is_empty() {
+            return Err(Diagnostic::new("all triangles of the mesh are without extent").file(path).into());
+        }
+        Ok((mesh, report))
+    }
+
+    pub(super) fn from_raw(raw: Raw) -> Result<Self, Diagnostic> {
+        if raw.positions.is_empty() {
+            return Err(Diagnostic::new("the file has no vertices"));
+        }
+        if raw.triangles.is_empty() {
+            let what = format!("the file has {} vertices but no faces", raw.positions.len());
+            return Err(Diagnostic::new(what).hint("for a point cloud say kind = \"points\""));
+        }
+        let normals =
+            raw.normals.unwrap_or_default().iter().map(|n| n.try_normalize().unwrap_or(DVec3::ZERO)).collect();
+        let Raw { positions, triangles, colors, uvs, .. } = raw;
+        Ok(Self { positions, triangles, normals, colors, uvs })
+    }
+
+    /// Drops triangles without extent, makes orientations agree, closes holes, turns inside-out pieces, and computes the
+    /// normals if there are none.
+    pub fn repair(&mut self) -> MeshReport {
+        repair(self)
+    }
+
+    /// Whether every edge has as many triangles in one direction as in the other; vertices at the same place count as one.
+    pub fn is_closed(&self) -> bool {
+        Edges::new(self, &same_places(self)).is_closed()
+    }
+
     /// Box around the vertices [m].
     pub fn bounds(&self) -> Bounds {
         Bounds::of(self.positions.iter().copied())

@@ -1,18 +1,28 @@
 //! Shapes as signed distances, meshes and point clouds: read, repaired, queried; no physics.
 
 mod build;
+mod bvh;
 mod csg;
 mod mesh;
+mod mesh_shape;
+#[cfg(test)]
+mod mesh_tests;
 mod placed;
 mod primitives;
+mod read;
 #[cfg(test)]
 mod tests;
+mod topology;
+mod triangle;
+mod winding;
 
 pub use build::{Built, Files, ShapeLibrary, build};
 pub use csg::{Combined, Operation};
 pub use mesh::Mesh;
+pub use mesh_shape::MeshShape;
 pub use placed::{Placed, Pose, Scaled};
 pub use primitives::{Capsule, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Sphere, Torus};
+pub use topology::MeshReport;
 
 use glam::DVec3;
 
