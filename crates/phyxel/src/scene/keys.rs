@@ -15,6 +15,8 @@ pub(super) struct Section {
     pub common: &'static [Key],
     /// Keys that this version knows of but cannot honor, with the reason.
     pub later: &'static [(&'static str, &'static str)],
+    /// What is left out stays as it is, instead of taking its default.
+    pub partial: bool,
 }
 
 impl Section {
@@ -53,7 +55,7 @@ pub(super) enum Kind {
     Quantity(D, Range),
     /// Three quantities.
     Vector(D),
-    /// A positive number, or three.
+    /// A number other than zero, or three.
     Scale,
     /// A list of that many quantities.
     Numbers(usize, D),
@@ -112,7 +114,7 @@ const fn later(name: &'static str, why: &'static str) -> Choice {
 
 /// A section without shared or later keys.
 const fn section(header: &'static str, doc: &'static str, keys: &'static [Key]) -> Section {
-    Section { header, doc, keys, common: &[], later: &[] }
+    Section { header, doc, keys, common: &[], later: &[], partial: false }
 }
 
 /// All sections in the order of the documentation, shapes apart.
@@ -279,6 +281,7 @@ pub(super) static BODY: Section = Section {
     ],
     common: &[],
     later: &[("temperature", HEAT_LATER), ("heat", HEAT_LATER)],
+    partial: false,
 };
 
 const HEAT_LATER: &str = "heat comes in a later version; leave the key out";
@@ -357,6 +360,7 @@ pub(super) static MATERIAL: Section = Section {
     ],
     common: MATERIAL_CHANGEABLE,
     later: MATERIAL_LATER,
+    partial: false,
 };
 
 const MATERIAL_LATER: &[(&str, &str)] = &[
@@ -566,6 +570,7 @@ pub(super) static EVENT: Section = Section {
         ("melt", "melting comes in a later version; change `young` with `set` meanwhile"),
         ("solidify", "solidifying comes in a later version; change `young` with `set` meanwhile"),
     ],
+    partial: false,
 };
 pub(super) static EVENT_WHEN: Section = section(
     "when = { ... }",
@@ -582,6 +587,7 @@ pub(super) static EVENT_SET: Section = Section {
     keys: &[],
     common: MATERIAL_CHANGEABLE,
     later: MATERIAL_LATER,
+    partial: true,
 };
 
 pub(super) static PROBE: Section = section(
@@ -637,12 +643,12 @@ pub(super) static CAMERA: Section = section(
 static SHAPE_COMMON: &[Key] = &[
     with("at", Kind::Vector(D::LENGTH), "[0, 0, 0]", "Place.", "centered"),
     with("rotate", Kind::Vector(D::ANGLE), "[0, 0, 0]", "Rotation about x, then y, then z.", "upright"),
-    with("scale", Kind::Scale, "1", "Scale factor, or three along x, y, z.", "as given"),
+    with("scale", Kind::Scale, "1", "Scale factor, or three along x, y, z; a negative one mirrors.", "as given"),
     with("round", Kind::Quantity(D::LENGTH, Range::NotNegative), "0", "Radius of rounded edges.", "sharp"),
 ];
 
 const fn shape(header: &'static str, doc: &'static str, keys: &'static [Key]) -> Section {
-    Section { header, doc, keys, common: SHAPE_COMMON, later: &[] }
+    Section { header, doc, keys, common: SHAPE_COMMON, later: &[], partial: false }
 }
 
 const LENGTH: Kind = Kind::Quantity(D::LENGTH, Range::Positive);
@@ -677,7 +683,7 @@ pub(super) static SHAPES: &[Section] = &[
         &[
             KIND,
             required("radius", LENGTH, "Radius."),
-            required("height", LENGTH, "Height of the cylinder, without the half balls."),
+            required("height", LENGTH, "Whole height, half balls included; at least twice the radius."),
         ],
     ),
     shape(

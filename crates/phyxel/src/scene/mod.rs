@@ -4,6 +4,7 @@
 //! (`[[body]]` fills `bodies`). Reading, units and checks live in the sibling files.
 
 pub mod builtin;
+pub mod docs;
 mod keys;
 mod load;
 mod overrides;
@@ -12,7 +13,9 @@ mod read;
 mod read_material;
 mod read_shape;
 mod reader;
+mod schema;
 mod shape;
+pub mod starter;
 mod suggest;
 mod tree;
 pub mod units;
@@ -20,6 +23,7 @@ mod write;
 
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
+pub use schema::json_schema;
 pub use shape::{ShapeKind, ShapeSpec};
 
 use glam::DVec3;

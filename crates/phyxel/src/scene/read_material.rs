@@ -131,8 +131,7 @@ fn read_anisotropy(table: &Table) -> Result<Anisotropy> {
 /// Material keys that an event changes.
 pub(super) fn read_change(event: &Table) -> Result<MaterialChange> {
     let Some(table) = event.table("set")? else { return Ok(MaterialChange::default()) };
-    // Only what was written; the defaults of the table of keys are those of a body.
-    let written = |key: &str| if table.has(key) { table.maybe_number(key) } else { Ok(None) };
+    let written = |key| table.maybe_number(key);
     let change = MaterialChange {
         young: written("young")?,
         poisson: written("poisson")?,

@@ -9,6 +9,9 @@ use super::{ShapeKind, ShapeSpec};
 use crate::error::{Diagnostic, Result};
 use std::collections::BTreeMap;
 
+/// Far more than scenes have; keeps the checks below quick.
+const MAX_NAMED: usize = 1000;
+
 /// Shapes by name: those of the scene, and the built-in ones that turned out to be used.
 pub(super) struct Shapes {
     known: BTreeMap<String, ShapeSpec>,
@@ -24,17 +27,19 @@ impl Shapes {
         };
         // A shape may use one that stands below it: names first.
         let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+        if names.len() > MAX_NAMED {
+            let fault = top.fault_of("shape", format!("the scene defines {} shapes", names.len()));
+            return Err(fault.expected(format!("at most {MAX_NAMED}")).into());
+        }
         for (name, node) in entries {
             let place = Place { node, path: format!("shape.{name}"), table: top };
             check_name(name).map_err(|e| place.fault(format!("\"{name}\" cannot be a name")).expected(e))?;
             let shape = read(&place, &mut shapes, &names)?;
             shapes.known.insert(name.clone(), shape);
         }
-        for name in names {
-            if shapes.reaches(name, &mut vec![name]) {
-                let fault = top.fault_of("shape", format!("the shape \"{name}\" uses itself"));
-                return Err(fault.expected("shapes that use only others").into());
-            }
+        if let Some(name) = shapes.find_circle() {
+            let fault = top.fault_of("shape", format!("the shape \"{name}\" uses itself"));
+            return Err(fault.expected("shapes that use only others").into());
         }
         Ok(shapes)
     }
@@ -44,32 +49,37 @@ impl Shapes {
         self.known
     }
 
-    /// Whether a chain of uses that begins with `path[0]` comes back to a shape it has visited.
-    fn reaches(&self, name: &str, path: &mut Vec<&str>) -> bool {
-        let mut used = Vec::new();
-        if let Some(shape) = self.known.get(name) {
+    /// A shape that uses itself, perhaps by way of others: what remains when shapes that use only known-good ones are
+    /// taken away again and again.
+    fn find_circle(&self) -> Option<&str> {
+        let used_by = |shape: &ShapeSpec| {
+            let mut used = Vec::new();
             collect_used(shape, &mut used);
-        }
-        used.iter().any(|u| {
-            // Names live in the map as long as `self`; a fresh path keeps the borrow simple.
-            if path.contains(&u.as_str()) {
-                return true;
+            used
+        };
+        let mut left: BTreeMap<&str, Vec<String>> =
+            self.known.iter().map(|(name, shape)| (name.as_str(), used_by(shape))).collect();
+        loop {
+            let names: Vec<&str> = left.keys().copied().collect();
+            left.retain(|_, used| used.iter().any(|u| names.binary_search(&u.as_str()).is_ok()));
+            if left.len() == names.len() {
+                return names.first().copied();
             }
-            let mut longer = path.clone();
-            longer.push(u);
-            self.reaches(u, &mut longer)
-        })
+        }
     }
 
     /// Whether a shape has a finite size.
     pub fn is_bounded(&self, shape: &ShapeSpec) -> bool {
-        match &shape.kind {
-            ShapeKind::Plane { .. } => false,
-            ShapeKind::Union { of, .. } => of.iter().all(|s| self.is_bounded(s)),
-            ShapeKind::Intersection { of, .. } => of.iter().any(|s| self.is_bounded(s)),
-            ShapeKind::Difference { of, .. } => of.first().is_some_and(|s| self.is_bounded(s)),
-            ShapeKind::Use { name } => self.known.get(name).is_none_or(|s| self.is_bounded(s)),
-            _ => true,
+        // Endless named shapes are found by going over all of them until nothing changes: shapes that use each other
+        // many times would make a plain recursion very long.
+        let mut endless: Vec<&str> = Vec::new();
+        loop {
+            let found = self.known.iter().filter(|(_, s)| !is_bounded(s, &endless)).map(|(name, _)| name.as_str());
+            let found: Vec<&str> = found.collect();
+            if found.len() == endless.len() {
+                return is_bounded(shape, &endless);
+            }
+            endless = found;
         }
     }
 
@@ -91,6 +101,18 @@ impl Shapes {
             self.known.entry(name).or_insert(shape);
         }
         Ok(())
+    }
+}
+
+/// Whether a shape has a finite size, given the names of those that have not.
+fn is_bounded(shape: &ShapeSpec, endless: &[&str]) -> bool {
+    match &shape.kind {
+        ShapeKind::Plane { .. } => false,
+        ShapeKind::Union { of, .. } => of.iter().all(|s| is_bounded(s, endless)),
+        ShapeKind::Intersection { of, .. } => of.iter().any(|s| is_bounded(s, endless)),
+        ShapeKind::Difference { of, .. } => of.first().is_some_and(|s| is_bounded(s, endless)),
+        ShapeKind::Use { name } => !endless.contains(&name.as_str()),
+        _ => true,
     }
 }
 
@@ -178,7 +200,15 @@ fn read_kind(table: &Table, shapes: &mut Shapes, own: &[&str]) -> Result<ShapeKi
         "sphere" => ShapeKind::Sphere { radius: number("radius")? },
         "ellipsoid" => ShapeKind::Ellipsoid { radii: table.sizes("radii")? },
         "cylinder" => ShapeKind::Cylinder { radius: number("radius")?, height: number("height")? },
-        "capsule" => ShapeKind::Capsule { radius: number("radius")?, height: number("height")? },
+        "capsule" => {
+            let (radius, height) = (number("radius")?, number("height")?);
+            // With a little room for rounding, as the shape itself has.
+            if height < 2.0 * radius * (1.0 - 1e-12) {
+                let fault = table.fault_of("height", format!("a height of {height} m has no room for the half balls"));
+                return Err(fault.expected(format!("at least twice the radius, {} m", 2.0 * radius)).into());
+            }
+            ShapeKind::Capsule { radius, height }
+        }
         "cone" => ShapeKind::Cone { radius: number("radius")?, height: number("height")? },
         "torus" => ShapeKind::Torus { radius: number("radius")?, tube: number("tube")? },
         "plane" => ShapeKind::Plane { normal: table.direction("normal")?, offset: number("offset")? },

@@ -93,6 +93,7 @@ impl<'a> Table<'a> {
         }
         match known.default {
             Default::Absent(_) => Ok(None),
+            Default::Value(_) if self.section.partial => Ok(None),
             Default::Required => Err(self.missing(known).into()),
             Default::Value(text) => {
                 let node = tree::parse_value(text, &Origin::Default).unwrap_or_else(|| {
@@ -391,10 +392,10 @@ impl Spot<'_> {
             Value::List(_) => self.numbers(3, Dimension::NONE).map(|v| DVec3::new(v[0], v[1], v[2]))?,
             _ => DVec3::splat(self.quantity(Dimension::NONE)?),
         };
-        if scale.cmpgt(DVec3::ZERO).all() {
+        if scale.cmpne(DVec3::ZERO).all() {
             return Ok(scale);
         }
-        Err(self.fault("a scale of zero or less leaves no volume").expected("a number above 0, or three").into())
+        Err(self.fault("a scale of zero leaves no volume").expected("a number other than 0, or three").into())
     }
 
     fn count(&self, kind: &Kind) -> Result<i64> {
@@ -454,7 +455,7 @@ pub(super) fn expectation(kind: &Kind) -> String {
             format!("{}{}", dimension.expectation(), range.words(dimension.base_unit()))
         }
         Kind::Vector(dimension) => format!("a list of 3, each {}", dimension.expectation()),
-        Kind::Scale => "a number above 0, or a list of three".into(),
+        Kind::Scale => "a number other than 0, or a list of three".into(),
         Kind::Numbers(count, dimension) => format!("a list of {count}, each {}", dimension.expectation()),
         Kind::Choice(choices) => one_of(choices.iter().filter(|c| c.later.is_none()).map(|c| c.name)),
         Kind::Color => "a color such as \"#c58b5a\"".into(),

@@ -78,7 +78,7 @@ fn table(entries: Entries) -> String {
     if entries.is_empty() { "{}".into() } else { format!("{{ {} }}", entries.join(", ")) }
 }
 /// A basic string of TOML.
-fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
