@@ -3,7 +3,7 @@
 use super::*;
 use crate::scene::{CameraSpec, Integrator, Precision, ProbeSpec, Want};
 use crate::sinks::frame_file::tests::sample;
-use crate::sinks::{Null, RunFolder, checkpoint_file};
+use crate::sinks::{Null, Pictures, Replay, RunFolder, checkpoint_file};
 use glam::DVec3;
 use std::path::PathBuf;
 
@@ -187,4 +187,22 @@ fn the_summary_has_the_promised_keys() {
     assert_eq!(keys(&json["seconds"]), "total physics surface render write");
     assert_eq!(keys(&json["expect"][0]), "probe at value want ok");
     assert_eq!((json["outcome"].as_str(), json["phases"]["forces"].as_f64()), (Some("done"), Some(0.5)));
+}
+
+#[test]
+fn a_run_leaves_film_pictures_plots_and_page() {
+    let dir = fresh("pictures");
+    let mut drawn = 0;
+    let mut progress = |done: u32, _| drawn = done;
+    let mut folder = RunFolder::create(&dir, "x".into()).unwrap();
+    let mut pictures = Pictures::new(&dir, 160, 90, &mut progress);
+    let mut replay = Replay::new(&dir);
+    let s = go(&mut Counter::new(), &scene(), Options::default(), &mut [&mut pictures, &mut replay, &mut folder]);
+    assert!(s.seconds.render > 0.0 && drawn == 5);
+    for name in
+        ["preview.mp4", "poster.png", "sheet.png", "replay.html", "plots/energy.svg", "plots/p.svg", "summary.json"]
+    {
+        assert!(std::fs::metadata(dir.join(name)).is_ok_and(|m| m.len() > 100), "{name}");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
 }

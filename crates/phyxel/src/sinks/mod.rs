@@ -5,10 +5,15 @@ pub mod checkpoint_file;
 mod files;
 pub mod frame_file;
 pub mod metrics_file;
+pub mod pictures;
+mod plots;
+mod replay;
 mod run_folder;
 
 pub use frame_file::FrameReader;
 pub use metrics_file::MetricsTable;
+pub use pictures::Pictures;
+pub use replay::Replay;
 pub use run_folder::{RunFolder, holds_run, unused_folder};
 
 use crate::error::Result;

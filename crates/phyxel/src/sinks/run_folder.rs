@@ -148,7 +148,11 @@ impl Sink for RunFolder {
     }
 
     fn finish(&mut self, summary: &mut Summary) -> Result<()> {
-        summary.seconds.write += self.seconds_write;
+        let start = Instant::now();
+        if let Some(metrics) = &self.metrics {
+            super::plots::write(&self.dir.join("plots"), &metrics.table)?;
+        }
+        summary.seconds.write += self.seconds_write + start.elapsed().as_secs_f64();
         let text = serde_json::to_string_pretty(summary).map_err(|e| failed(&self.dir, e.into()))?;
         write_whole(&self.dir.join("summary.json"), (text + "\n").as_bytes())
     }
