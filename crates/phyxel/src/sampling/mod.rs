@@ -1,9 +1,11 @@
 //! Shape to points: volume samples that carry the shape's volume, surface patches, surfels.
 
 mod occupancy;
+mod patches;
 mod relaxed;
 #[cfg(test)]
 mod tests;
+mod triangulation;
 mod volume;
 mod voronoi;
 
@@ -20,8 +22,8 @@ pub struct VolumeSamples {
     pub volumes: Vec<f64>,
     /// Local distance between points [m].
     pub spacings: Vec<f64>,
-    /// Patches that tile the shape's surface, about one local spacing apart; areas and normals are consistent:
-    /// the sum of `area * normal` is zero to rounding.
+    /// Patches that tile the shape's surface, about half a spacing apart; areas and normals are consistent: the sum of
+    /// `area * normal` is zero to rounding, the sum of `area * normal.dot(position) / 3` is `volume`.
     pub patches: Vec<SurfacePatch>,
     /// Volume of the shape [m³].
     pub volume: f64,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use crate::geometry::{Combined, Cuboid, Cylinder, HalfSpace, Operation, Shape, Sphere, Torus};
+use crate::geometry::{Combined, Cuboid, Cylinder, HalfSpace, Operation, Placed, Pose, Shape, Sphere, Torus};
 use crate::neighbors::Grid;
 use crate::scene::Sampling;
 use std::f64::consts::PI;
@@ -35,7 +35,7 @@ fn sample(shape: &dyn Shape, kind: Sampling, size: SampleSize) -> VolumeSamples 
 fn volumes_sum_to_the_volume_of_the_shape_and_points_lie_inside() {
     for (name, shape, volume) in shapes() {
         for kind in KINDS {
-            for points in [1, 40, 900] {
+            for points in [1, 300] {
                 let s = sample(&*shape, kind, SampleSize::Points(points));
                 let sum: f64 = s.volumes.iter().sum();
                 assert!((sum / s.volume - 1.0).abs() < 1e-12, "{name} {kind:?} {points}");
@@ -53,7 +53,7 @@ fn volumes_sum_to_the_volume_of_the_shape_and_points_lie_inside() {
 fn the_number_of_points_is_met_within_ten_percent() {
     for (name, shape, _) in shapes() {
         for kind in KINDS {
-            for points in [150, 900] {
+            for points in [150, 600] {
                 let found = sample(&*shape, kind, SampleSize::Points(points)).positions.len() as f64;
                 assert!((found / points as f64 - 1.0).abs() < 0.1, "{name} {kind:?}: {found} instead of {points}");
             }
@@ -143,4 +143,47 @@ fn faults_are_explained() {
     assert!(what(&flat, SampleSize::Points(10)).0.contains("no volume"));
     let nothing = Cuboid::new(DVec3::ZERO, 0.0);
     assert!(what(&nothing, SampleSize::Points(10)).0.contains("no volume"));
+}
+
+#[test]
+fn patches_close_the_surface_and_enclose_the_volume() {
+    for (name, shape, volume) in shapes() {
+        let s = sample(&*shape, Sampling::Regular, SampleSize::Points(900));
+        let spacing = s.spacings[0];
+        let mut closed = DVec3::ZERO;
+        let mut enclosed = glam::DMat3::ZERO;
+        for p in &s.patches {
+            assert!((p.normal.length() - 1.0).abs() < 1e-9);
+            assert!(
+                shape.distance(p.position).abs() < 0.05 * spacing,
+                "{name}: {}",
+                shape.distance(p.position) / spacing
+            );
+            closed += p.area * p.normal;
+            let v = p.area * p.normal;
+            enclosed += glam::DMat3::from_cols(v * p.position.x, v * p.position.y, v * p.position.z);
+        }
+        let area: f64 = s.patches.iter().map(|p| p.area).sum();
+        assert!(closed.length() < 1e-6 * area, "{name}: {closed}");
+        let error = enclosed * (1.0 / volume) - glam::DMat3::IDENTITY;
+        assert!(error.to_cols_array().iter().all(|e| e.abs() < 2e-3), "{name}: {error}");
+    }
+}
+
+#[test]
+fn patches_of_a_box_have_the_normals_of_its_faces() {
+    // Sizes that are no multiples of the spacing, and turned off the axes.
+    let cuboid = Arc::new(Cuboid::new(DVec3::new(0.53, 0.31, 0.47), 0.0));
+    let aligned = Pose::from_degrees(DVec3::ZERO, DVec3::ZERO);
+    let pose = Pose::from_degrees(DVec3::ZERO, DVec3::new(20.0, 35.0, 50.0));
+    let turned = Placed::new(cuboid.clone(), pose);
+    // Where an edge that runs across the grid clips a corner off a cell the surface has a small chamfer.
+    for (shape, pose, least) in [(&*cuboid as &dyn Shape, aligned, 0.999), (&turned, pose, 0.95)] {
+        let s = sample(shape, Sampling::Regular, SampleSize::Spacing(0.05));
+        let straight = |p: &&SurfacePatch| pose.vector_back(p.normal).abs().max_element() > 0.999;
+        let area: f64 = s.patches.iter().map(|p| p.area).sum();
+        let along: f64 = s.patches.iter().filter(straight).map(|p| p.area).sum();
+        assert!(along / area > least, "{} of {least}", along / area);
+        assert!((area / (2.0 * (0.53 * 0.31 + 0.53 * 0.47 + 0.31 * 0.47)) - 1.0).abs() < 0.003);
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::VolumeSamples;
 use super::occupancy::Occupancy;
+use super::patches::surface_patches;
 use super::relaxed::{self, move_inside};
 use super::voronoi::share_out;
 use crate::error::{Diagnostic, Result};
@@ -62,7 +63,8 @@ pub fn sample_volume(shape: &dyn Shape, kind: Sampling, size: SampleSize, seed: 
     let local = |p: &DVec3| if kind == Sampling::Graded { graded_spacing(shape, spacing, *p) } else { spacing };
     let spacings: Vec<f64> = positions.par_iter().map(local).collect();
     let (volumes, volume) = volumes(shape, &extent, &positions, spacing, &spacings);
-    Ok(VolumeSamples { positions, volumes, spacings, patches: Vec::new(), volume })
+    let patches = surface_patches(shape, spacing, volume);
+    Ok(VolumeSamples { positions, volumes, spacings, patches, volume })
 }
 
 /// What is known of a shape before it is sampled.
