@@ -1,10 +1,12 @@
 //! Numbers about the world: energies, momenta, volume, probes, expectations, timings.
 
 mod expect;
+mod totals;
 mod timing;
 
 pub use expect::{Outcome, evaluate};
 pub use timing::Timings;
+pub use totals::{Totals, totals};
 
 use glam::DVec3;
 

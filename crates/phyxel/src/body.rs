@@ -1,0 +1,94 @@
+//! Body: which points belong together, what they are made of, and its named regions.
+
+use crate::points::Points;
+use crate::scene::{MaterialSpec, RegionPlace, RegionSpec};
+use glam::DVec3;
+use std::ops::Range;
+
+/// One `[[body]]` of the world.
+#[derive(Debug, Clone)]
+pub struct Body {
+    /// Name in the scene.
+    pub name: String,
+    /// Its points in the table. Written at set-up.
+    pub range: Range<usize>,
+    /// Current material; events change it.
+    pub material: MaterialSpec,
+    /// sRGB color.
+    pub color: [u8; 3],
+    /// Named regions; the first is `all`. Written at set-up.
+    pub regions: Vec<Region>,
+}
+
+/// A named part of a body.
+#[derive(Debug, Clone)]
+pub struct Region {
+    /// Name in the scene.
+    pub name: String,
+    /// Indices into the table of points, ascending.
+    pub points: Vec<u32>,
+}
+
+impl Body {
+    /// The region of that name.
+    pub fn region(&self, name: &str) -> Option<&Region> {
+        self.regions.iter().find(|r| r.name == name)
+    }
+}
+
+impl Region {
+    /// The points of a body that lie in the region at the start.
+    pub fn find(spec: &RegionSpec, range: Range<usize>, points: &Points) -> Self {
+        let inside = |test: &dyn Fn(DVec3) -> bool| -> Vec<u32> {
+            range.clone().filter(|&i| test(points.rest_positions[i])).map(|i| i as u32).collect()
+        };
+        let found = match spec.place {
+            RegionPlace::All => inside(&|_| true),
+            RegionPlace::Box { min, max } => inside(&|p| p.cmpge(min).all() && p.cmple(max).all()),
+            RegionPlace::Sphere { center, radius } => inside(&|p| p.distance_squared(center) <= radius * radius),
+            RegionPlace::HalfSpace { normal, offset } => inside(&|p| p.dot(normal) > offset),
+            RegionPlace::Nearest { to, count } => nearest(range.clone(), points, to, count),
+        };
+        Self { name: spec.name.clone(), points: found }
+    }
+}
+
+fn nearest(range: Range<usize>, points: &Points, to: DVec3, count: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = range.map(|i| i as u32).collect();
+    let distance = |i: u32| points.rest_positions[i as usize].distance_squared(to);
+    // Ties go to the lower id, so that the choice does not depend on the order in memory.
+    order.sort_by(|&a, &b| {
+        let ids = (points.ids[a as usize], points.ids[b as usize]);
+        distance(a).total_cmp(&distance(b)).then(ids.0.cmp(&ids.1))
+    });
+    order.truncate(count);
+    order.sort_unstable();
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> Points {
+        let mut points = Points::default();
+        for i in 0..5 {
+            points.push(0, DVec3::X * f64::from(i), 1.0, 1.0, 1.0);
+        }
+        points
+    }
+
+    fn check(place: RegionPlace, expected: &[u32]) {
+        let spec = RegionSpec { name: "r".into(), place };
+        assert_eq!(Region::find(&spec, 0..5, &line()).points, expected);
+    }
+
+    #[test]
+    fn regions_hold_the_points_they_cover() {
+        check(RegionPlace::All, &[0, 1, 2, 3, 4]);
+        check(RegionPlace::Box { min: DVec3::splat(-0.1), max: DVec3::new(1.5, 1.0, 1.0) }, &[0, 1]);
+        check(RegionPlace::Sphere { center: DVec3::X * 3.0, radius: 1.0 }, &[2, 3, 4]);
+        check(RegionPlace::HalfSpace { normal: DVec3::X, offset: 2.5 }, &[3, 4]);
+        check(RegionPlace::Nearest { to: DVec3::X * 2.0, count: 2 }, &[1, 2]);
+    }
+}
