@@ -1,0 +1,65 @@
+//! External forces: `[[force]]`.
+
+use crate::points::Points;
+use glam::DVec3;
+use std::ops::Range;
+
+/// One `[[force]]` of the world.
+#[derive(Debug, Clone)]
+pub struct ExternalForce {
+    /// What it acts on.
+    pub load: Load,
+    /// Start [s].
+    pub from: f64,
+    /// End [s].
+    pub until: f64,
+}
+
+/// What an external force acts on.
+#[derive(Debug, Clone)]
+pub enum Load {
+    /// An acceleration [m/s²] on a range of points.
+    Acceleration(Range<usize>, DVec3),
+    /// A total force [N] spread over some points by mass.
+    Total(Vec<u32>, DVec3),
+}
+
+impl ExternalForce {
+    /// Whether it acts at time `t` [s].
+    pub fn is_active(&self, t: f64) -> bool {
+        self.from <= t && t < self.until
+    }
+
+    /// Adds its forces to the table.
+    pub fn add(&self, points: &mut Points) {
+        match &self.load {
+            Load::Acceleration(range, acceleration) => {
+                for i in range.clone() {
+                    points.forces[i] += points.masses[i] * *acceleration;
+                }
+            }
+            Load::Total(members, total) => {
+                let mass: f64 = members.iter().map(|&i| points.masses[i as usize]).sum();
+                for &i in members {
+                    points.forces[i as usize] += points.masses[i as usize] / mass * *total;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn total_force_is_the_total_and_spread_by_mass() {
+        let mut points = Points::default();
+        points.push(0, DVec3::ZERO, 1.0, 1.0, 1.0);
+        points.push(0, DVec3::X, 3.0, 1.0, 1.0);
+        let force = ExternalForce { load: Load::Total(vec![0, 1], DVec3::Y * 8.0), from: 0.0, until: 1.0 };
+        force.add(&mut points);
+        assert_eq!(points.forces, [DVec3::Y * 2.0, DVec3::Y * 6.0]);
+        assert!(force.is_active(0.0) && !force.is_active(1.0));
+    }
+}
