@@ -1,0 +1,95 @@
+//! Events: what happens at a time, or when a probe crosses a value.
+
+use crate::Result;
+use crate::scene::{EventAction, EventSpec, EventTime, MaterialChange, MaterialSpec};
+use crate::world::World;
+
+/// One `[[event]]` of the world; it happens once.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// When and what.
+    pub spec: EventSpec,
+    /// Index of the probe it waits for, if it does.
+    pub probe: Option<usize>,
+    /// Whether it has happened. Written by `apply_events`.
+    pub done: bool,
+}
+
+impl World {
+    /// Time of the next timed event or release of a pin, so that steps end there [s].
+    pub(crate) fn next_event_time(&self) -> Option<f64> {
+        let timed = self.events.iter().filter(|e| !e.done).filter_map(|e| match e.spec.when {
+            EventTime::At(t) => Some(t),
+            _ => None,
+        });
+        let released = self.pins.iter().filter(|p| !p.released).map(|p| p.until);
+        let switched = self.external.iter().flat_map(|f| [f.from, f.until]);
+        timed.chain(released).chain(switched).filter(|&t| t > self.time + 1e-12).reduce(f64::min)
+    }
+
+    /// Phase: does what is due now.
+    pub(crate) fn apply_events(&mut self) -> Result<()> {
+        for k in 0..self.events.len() {
+            if self.events[k].done || !self.is_due(k) {
+                continue;
+            }
+            self.events[k].done = true;
+            let action = self.events[k].spec.action.clone();
+            self.apply_action(&action)?;
+        }
+        Ok(())
+    }
+
+    fn is_due(&self, k: usize) -> bool {
+        let event = &self.events[k];
+        // Probes are read at the end of each frame; an event that waits for one happens at the start of the next.
+        let probe = event.probe.and_then(|p| self.probe_values.get(p)).copied().unwrap_or(f64::NAN);
+        match event.spec.when {
+            EventTime::At(t) => self.time >= t - 1e-9,
+            EventTime::Below { value, .. } => probe < value,
+            EventTime::Above { value, .. } => probe > value,
+        }
+    }
+
+    fn apply_action(&mut self, action: &EventAction) -> Result<()> {
+        match action {
+            EventAction::Set { body, set } => {
+                let Some(b) = self.bodies.iter().position(|x| x.name == *body) else { return Ok(()) };
+                let range = self.bodies[b].range.clone();
+                let old_density = self.bodies[b].material.density;
+                change(&mut self.bodies[b].material, set);
+                let ratio = self.bodies[b].material.density / old_density;
+                self.points.masses[range].iter_mut().for_each(|m| *m *= ratio);
+                let material = self.bodies[b].material.clone();
+                self.mls.set_material(b, &material, &self.points)?;
+            }
+            EventAction::Release(name) => {
+                self.pins.iter_mut().filter(|p| p.name == *name).for_each(|p| p.released = true)
+            }
+            EventAction::Remove(name) => {
+                self.colliders.remove(name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Overwrites the keys that are given.
+fn change(material: &mut MaterialSpec, set: &MaterialChange) {
+    let pairs = [
+        (&mut material.young, set.young),
+        (&mut material.poisson, set.poisson),
+        (&mut material.density, set.density),
+        (&mut material.damping, set.damping),
+        (&mut material.volume_stiffness, set.volume_stiffness),
+        (&mut material.collapse_ratio, set.collapse_ratio),
+        (&mut material.control, set.control),
+    ];
+    for (old, new) in pairs {
+        *old = new.unwrap_or(*old);
+    }
+    material.collapse_stiffness = set.collapse_stiffness.or(material.collapse_stiffness);
+    if set.young.is_some() || set.poisson.is_some() {
+        material.anisotropy = None;
+    }
+}

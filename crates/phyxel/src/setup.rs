@@ -1,0 +1,312 @@
+//! Scene to World: shapes are built, sampled, put in cell order and handed to the models.
+
+use crate::body::{Body, Region};
+use crate::contact::{BodyContacts, Collider, Colliders};
+use crate::events::Event;
+use crate::external::{ExternalForce, Load};
+use crate::frame::ColliderLook;
+use crate::geometry::{Built, Files, Pose, ShapeLibrary, build};
+use crate::guard::Guard;
+use crate::measure::{Probe, Target};
+use crate::models::mls::{ImplicitSolver, MlsBody, MlsModel};
+use crate::motion::Motion;
+use crate::neighbors::cell_order;
+use crate::pins::Pin;
+use crate::points::Points;
+use crate::sampling::{SampleSize, SurfacePatch, sample_surfels, sample_volume};
+use crate::scene::{
+    BodySpec, EventTime, ForceKind, ForceSpec, Integrator, Measure, PinSpec, ProbeSpec, RegionPlace, RegionSpec, Scene,
+    ShapeKind, SurfaceKind, builtin,
+};
+use crate::surface::{Carrier, Surfels};
+use crate::world::{Surface, World};
+use crate::{Diagnostic, Result};
+use glam::DVec3;
+use std::sync::Arc;
+
+/// Points are sorted into cells of this many spacings: about the support radius, so that neighbors lie near in memory.
+const CELL_SPACINGS: f64 = 1.75;
+/// Contact radius of a point at most, in spacings: points deeper inside never touch before the surface layer does.
+const CONTACT_SPACINGS: f64 = 0.7;
+/// Surfels per collider.
+const COLLIDER_SURFELS: usize = 20_000;
+/// Explicit steps per frame from which implicit integration is the cheaper choice (measured; see docs/methods/mls.md).
+const IMPLICIT_FROM_STEPS: f64 = 1500.0;
+
+/// A body between sampling and the world.
+struct Sampled {
+    patches: Vec<SurfacePatch>,
+    surfels: Option<Surfels>,
+    pose: Pose,
+}
+
+impl World {
+    /// Builds the world of a scene; `files` says where the scene's files are.
+    pub fn new(scene: &Scene, files: &Files) -> Result<Self> {
+        let shapes = ShapeLibrary::new(&scene.shapes, &builtin::shape);
+        let mut warnings = Vec::new();
+        let mut points = Points::default();
+        let mut radii = Vec::new();
+        let (mut bodies, mut sampled) = (Vec::new(), Vec::new());
+        for (b, spec) in scene.bodies.iter().enumerate() {
+            let key = format!("body[{b}].shape");
+            let built = build(&spec.shape, &shapes, files).map_err(|e| e.at_key(&key))?;
+            warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
+            let (body, one) = add_body(b, spec, scene.seed, &built, &mut points, &mut radii)?;
+            bodies.push(body);
+            sampled.push(one);
+        }
+        let mls_bodies: Vec<MlsBody> = bodies
+            .iter()
+            .zip(&sampled)
+            .map(|(body, one)| MlsBody {
+                range: body.range.clone(),
+                material: &body.material,
+                patches: &one.patches,
+                rotation: one.pose.rotation,
+            })
+            .collect();
+        let mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
+        let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
+        let implicit = choose_implicit(scene, &mls).then(|| ImplicitSolver::new(points.len()));
+        let surfaces = bodies.iter().zip(sampled).zip(&scene.bodies).map(|((b, s), spec)| bind(b, s, spec, &points, &mls));
+        let surfaces = surfaces.collect();
+        let pins = scene.pins.iter().enumerate().map(|(k, p)| add_pin(k, p, &bodies, &points)).collect::<Result<_>>()?;
+        let external = scene.forces.iter().enumerate().map(|(k, f)| add_force(k, f, &bodies, &points));
+        let external = external.collect::<Result<_>>()?;
+        let probes: Vec<Probe> =
+            scene.probes.iter().enumerate().map(|(k, p)| add_probe(k, p, scene, &bodies)).collect::<Result<_>>()?;
+        let events = scene.events.iter().map(|spec| Event { spec: spec.clone(), probe: awaited(&spec.when, &probes), done: false });
+        let body_contacts = BodyContacts::new(&points, &bodies);
+        warnings.extend(body_contacts.overlaps(&points).iter().map(|o| o.to_string()));
+        let pieces = bodies.iter().map(|b| mls.stencils().pieces(b.range.clone())).collect();
+        let mut world = World {
+            scene: scene.clone(),
+            time: 0.0,
+            frame: 0,
+            substeps: 0,
+            events: events.collect(),
+            collider_impulses: vec![DVec3::ZERO; colliders.list.len()],
+            guard: Guard::new(&points),
+            rescues: Vec::new(),
+            undamped_time: 0.0,
+            probe_values: Vec::new(),
+            steps: Default::default(),
+            timings: Default::default(),
+            scratch: Default::default(),
+            points,
+            bodies,
+            colliders,
+            pins,
+            external,
+            probes,
+            mls,
+            implicit,
+            body_contacts,
+            surfaces,
+            collider_looks,
+            pieces,
+            warnings,
+        };
+        world.start_moving();
+        Ok(world)
+    }
+
+    /// Gives every body its initial velocity and spin.
+    fn start_moving(&mut self) {
+        for (body, spec) in self.bodies.iter().zip(&self.scene.bodies) {
+            let center = crate::measure::totals(&self.points, body.range.clone()).center;
+            for i in body.range.clone() {
+                self.points.velocities[i] = spec.velocity + spec.spin.cross(self.points.positions[i] - center);
+            }
+        }
+    }
+}
+
+/// Samples a body in its own frame and appends its points, in cell order, in world space.
+fn add_body(
+    b: usize,
+    spec: &BodySpec,
+    seed: u64,
+    built: &Built,
+    points: &mut Points,
+    radii: &mut Vec<f64>,
+) -> Result<(Body, Sampled)> {
+    let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
+    let size = match (spec.spacing, spec.points) {
+        (Some(spacing), _) => SampleSize::Spacing(spacing / spec.scale),
+        (None, Some(count)) => SampleSize::Points(count),
+        (None, None) => SampleSize::Points(2000),
+    };
+    let seed = seed.wrapping_add(b as u64);
+    let samples = sample_volume(&*built.shape, spec.sampling, size, seed)
+        .map_err(|e| e.at_key(&format!("body[{b}] '{}'", spec.name)))?;
+    let spacing = samples.spacings.iter().sum::<f64>() / samples.spacings.len() as f64;
+    let order = cell_order(&samples.positions, CELL_SPACINGS * spacing);
+    let first = points.len();
+    for &i in &order {
+        let i = i as usize;
+        let volume = samples.volumes[i] * spec.scale.powi(3);
+        let local = samples.spacings[i] * spec.scale;
+        let index = points.push(b as u32, pose.point(samples.positions[i]), spec.material.density * volume, volume, local);
+        points.ids[index] = (first + i) as u32;
+        // The surface layer touches with its true depth, so that the drawn surface meets the collider.
+        let depth = -built.shape.distance(samples.positions[i]) * spec.scale;
+        radii.push(depth.clamp(0.1 * local, CONTACT_SPACINGS * local));
+    }
+    let range = first..points.len();
+    let everything = RegionSpec { name: "all".into(), place: RegionPlace::All };
+    let mut regions = vec![Region::find(&everything, range.clone(), points)];
+    for (k, region) in spec.regions.iter().enumerate() {
+        let found = Region::find(region, range.clone(), points);
+        if found.points.is_empty() {
+            return Err(Diagnostic::new(format!("region '{}' holds no points of body '{}'", region.name, spec.name))
+                .key(format!("body[{b}].regions[{k}]"))
+                .expected("a place that covers at least one point; regions are in world space at the start")
+                .hint("a larger region or a smaller spacing")
+                .into());
+        }
+        regions.push(found);
+    }
+    let surfels = (spec.surface.kind == SurfaceKind::Surfels)
+        .then(|| sample_surfels(&*built.shape, built.mesh.as_deref(), spec.surface.count, spec.color, seed))
+        .transpose()?;
+    let patches = samples.patches.iter().map(|p| SurfacePatch {
+        position: pose.point(p.position),
+        normal: pose.vector(p.normal),
+        area: p.area * spec.scale * spec.scale,
+    });
+    let sampled = Sampled { patches: patches.collect(), surfels, pose };
+    let body = Body { name: spec.name.clone(), range, material: spec.material.clone(), color: spec.color, regions };
+    Ok((body, sampled))
+}
+
+fn add_colliders(
+    scene: &Scene,
+    shapes: &ShapeLibrary,
+    files: &Files,
+    radii: Vec<f64>,
+    warnings: &mut Vec<String>,
+) -> Result<(Colliders, Vec<(usize, ColliderLook)>)> {
+    let (mut list, mut looks) = (Vec::new(), Vec::new());
+    for (k, spec) in scene.colliders.iter().enumerate() {
+        let key = format!("collider[{k}].shape");
+        let built = build(&spec.shape, shapes, files).map_err(|e| e.at_key(&key))?;
+        warnings.extend(built.warnings.iter().map(|w| format!("collider '{}': {w}", spec.name)));
+        if spec.visible {
+            let look = match &spec.shape.kind {
+                ShapeKind::Plane { .. } => ColliderLook::Plane,
+                _ => {
+                    let count = COLLIDER_SURFELS;
+                    let surfels = sample_surfels(&*built.shape, built.mesh.as_deref(), count, spec.color, scene.seed)?;
+                    ColliderLook::Surfels(Arc::new(surfels))
+                }
+            };
+            looks.push((k, look));
+        }
+        list.push(Collider::from_spec(spec, built.shape));
+    }
+    let mut colliders = Colliders::new(list);
+    colliders.set_radii(radii);
+    Ok((colliders, looks))
+}
+
+/// `auto` is explicit, which keeps vibrations, unless that would take very many steps per frame.
+fn choose_implicit(scene: &Scene, mls: &MlsModel) -> bool {
+    match scene.integrator {
+        Integrator::Explicit => false,
+        Integrator::Implicit => true,
+        Integrator::Auto => 1.0 / (scene.fps * mls.stable_time_step()) > IMPLICIT_FROM_STEPS,
+    }
+}
+
+fn bind(body: &Body, sampled: Sampled, spec: &BodySpec, points: &Points, mls: &MlsModel) -> Surface {
+    let carrier = sampled.surfels.map(|mut surfels| {
+        place(&mut surfels, &sampled.pose);
+        let range = body.range.clone();
+        Carrier::bind(surfels, &points.rest_positions[range.clone()], &mls.support_radii()[range])
+    });
+    Surface { carrier, visible: spec.surface.kind != SurfaceKind::None }
+}
+
+/// Moves surfels from the body's frame to the world.
+fn place(surfels: &mut Surfels, pose: &Pose) {
+    for p in &mut surfels.positions {
+        *p = pose.point(p.as_dvec3()).as_vec3();
+    }
+    for axis in surfels.axes_u.iter_mut().chain(&mut surfels.axes_v) {
+        *axis = (pose.vector(axis.as_dvec3()) * pose.scale).as_vec3();
+    }
+    for normal in &mut surfels.normals {
+        *normal = pose.vector(normal.as_dvec3()).as_vec3();
+    }
+}
+
+fn members<'a>(bodies: &'a [Body], body: &str, region: &str, key: String) -> Result<(usize, &'a [u32])> {
+    let b = bodies.iter().position(|x| x.name == body);
+    let found = b.and_then(|b| Some((b, bodies[b].region(region)?.points.as_slice())));
+    found.ok_or_else(|| Diagnostic::new(format!("there is no region '{region}' of a body '{body}'")).key(key).into())
+}
+
+fn add_pin(k: usize, spec: &PinSpec, bodies: &[Body], points: &Points) -> Result<Pin> {
+    let (body, held) = members(bodies, &spec.body, &spec.region, format!("pin[{k}]"))?;
+    let start: Vec<DVec3> = held.iter().map(|&i| points.positions[i as usize]).collect();
+    let center = start.iter().sum::<DVec3>() / start.len().max(1) as f64;
+    Ok(Pin {
+        name: spec.name.clone(),
+        body,
+        points: held.to_vec(),
+        start,
+        center,
+        axes: spec.axes,
+        until: spec.until.unwrap_or(f64::INFINITY),
+        motion: Motion::new(&spec.motion),
+        released: false,
+        impulse: DVec3::ZERO,
+    })
+}
+
+fn add_force(k: usize, spec: &ForceSpec, bodies: &[Body], points: &Points) -> Result<ExternalForce> {
+    let load = match &spec.kind {
+        ForceKind::Region { body, region, total } => {
+            let (_, held) = members(bodies, body, region, format!("force[{k}]"))?;
+            Load::Total(held.to_vec(), *total)
+        }
+        ForceKind::Field { body: None, acceleration } => Load::Acceleration(0..points.len(), *acceleration),
+        ForceKind::Field { body: Some(body), acceleration } => {
+            let (b, _) = members(bodies, body, "all", format!("force[{k}]"))?;
+            Load::Acceleration(bodies[b].range.clone(), *acceleration)
+        }
+    };
+    Ok(ExternalForce { load, from: spec.from, until: spec.until.unwrap_or(f64::INFINITY) })
+}
+
+fn add_probe(k: usize, spec: &ProbeSpec, scene: &Scene, bodies: &[Body]) -> Result<Probe> {
+    let key = format!("probe[{k}]");
+    let unknown = |what: String| Diagnostic::new(what).key(key.clone());
+    let measure = Measure::parse(&spec.measure).ok_or_else(|| unknown(format!("no measure '{}'", spec.measure)))?;
+    let target = if let Some(pin) = &spec.pin {
+        let found = scene.pins.iter().position(|p| p.name == *pin);
+        Target::Pin(found.ok_or_else(|| unknown(format!("there is no pin '{pin}'")))?)
+    } else if let Some(collider) = &spec.collider {
+        let found = scene.colliders.iter().position(|c| c.name == *collider);
+        Target::Collider(found.ok_or_else(|| unknown(format!("there is no collider '{collider}'")))?)
+    } else if let Some(body) = &spec.body {
+        let (b, points) = members(bodies, body, &spec.region, key.clone())?;
+        match &spec.to_region {
+            Some(other) => Target::Pair(points.to_vec(), members(bodies, body, other, key)?.1.to_vec()),
+            None => Target::Points(points.to_vec(), Some(b)),
+        }
+    } else {
+        let everything = bodies.iter().flat_map(|b| b.range.clone()).map(|i| i as u32);
+        Target::Points(everything.collect(), None)
+    };
+    Ok(Probe { name: spec.name.clone(), measure, target })
+}
+
+fn awaited(when: &EventTime, probes: &[Probe]) -> Option<usize> {
+    match when {
+        EventTime::At(_) => None,
+        EventTime::Below { probe, .. } | EventTime::Above { probe, .. } => probes.iter().position(|p| p.name == *probe),
+    }
+}

@@ -1,0 +1,147 @@
+//! World::step: THE list of phases, and the choice of the time step.
+//!
+//! Leap-frog: velocities live half a step behind positions, so `v += dt a; x += dt v` is the whole explicit scheme.
+//! The implicit scheme replaces the velocity phase only; contact, pins and motion are the same.
+
+use crate::Result;
+use crate::contact::PairPenalty;
+use crate::run::Rescue;
+use crate::world::World;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Longest implicit time step when the scene does not say [s]; [MKN04] table 1 uses it.
+pub const IMPLICIT_TIME_STEP: f64 = 0.01;
+/// Damping is applied about this often [s]: often enough to be smooth, rarely enough to be free.
+const DAMPING_INTERVAL: f64 = 1e-3;
+
+impl World {
+    /// Advances by one time step of at most `max_dt` [s] and returns its length.
+    pub fn step(&mut self, max_dt: f64) -> Result<f64> {
+        let dt = self.choose_time_step(max_dt);
+        self.phase("events", Self::apply_events)?;
+        self.phase("colliders", |w| w.colliders.advance(w.time, dt));
+        self.phase("external forces", Self::add_external_forces);
+        self.phase("body contact", |w| w.add_contact_forces(dt));
+        if self.implicit.is_some() {
+            self.phase("implicit solve", |w| w.solve_velocities(dt));
+        } else {
+            self.phase("stress", |w| w.mls.compute_stresses(&w.points));
+            self.phase("forces", |w| w.mls.integrate_velocities(&mut w.points, dt, w.scene.gravity));
+        }
+        self.phase("pins", |w| w.hold_pins(dt));
+        self.phase("collide", |w| w.collide(dt));
+        self.phase("damp", |w| w.damp(dt));
+        let report = self.phase("move", |w| w.mls.move_points(&mut w.points, dt));
+        self.time += dt;
+        self.substeps += 1;
+        self.steps.count(dt);
+        self.phase("guard", |w| w.inspect(report, dt))?;
+        Ok(dt)
+    }
+
+    /// Steps to the time of the next frame; returns false when cancelled on the way.
+    pub(crate) fn step_to_next_frame(&mut self, cancel: &AtomicBool) -> Result<bool> {
+        let start = Instant::now();
+        self.begin_frame();
+        let target = f64::from(self.frame + 1) / self.scene.fps;
+        while self.time < target * (1.0 - 1e-12) {
+            if cancel.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            self.step(target - self.time)?;
+        }
+        self.time = target;
+        self.frame += 1;
+        self.steps.seconds_physics = start.elapsed().as_secs_f64();
+        Ok(true)
+    }
+
+    fn phase<T>(&mut self, name: &'static str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let start = Instant::now();
+        let result = work(self);
+        self.timings.add(name, start.elapsed().as_secs_f64());
+        result
+    }
+
+    /// Longest step that is stable, as an equal part of what is left to the next frame or event.
+    fn choose_time_step(&mut self, max_dt: f64) -> f64 {
+        let until = self.next_event_time().map_or(max_dt, |t| max_dt.min(t - self.time).max(1e-9 * max_dt));
+        let limit = self.stable_time_step();
+        // A count that is a hair above a whole number is that number.
+        let parts = (until / limit - 1e-9).ceil().max(1.0);
+        until / parts
+    }
+
+    /// Largest step that stability, contact and the guard allow now [s].
+    pub fn stable_time_step(&self) -> f64 {
+        let wanted = self.scene.time_step.unwrap_or(f64::INFINITY);
+        let model = match self.implicit {
+            Some(_) => IMPLICIT_TIME_STEP.max(self.scene.time_step.unwrap_or(0.0)),
+            None => self.mls.stable_time_step(),
+        };
+        wanted.min(model).min(self.body_contacts.max_time_step(&self.points)) * self.guard.step_factor()
+    }
+
+    fn begin_frame(&mut self) {
+        self.steps = Default::default();
+        self.rescues.clear();
+        self.collider_impulses.fill(glam::DVec3::ZERO);
+        for pin in &mut self.pins {
+            pin.impulse = glam::DVec3::ZERO;
+        }
+    }
+
+    fn add_external_forces(&mut self) {
+        for force in self.external.iter().filter(|f| f.is_active(self.time)) {
+            force.add(&mut self.points);
+        }
+    }
+
+    fn add_contact_forces(&mut self, dt: f64) {
+        if self.implicit.is_none() {
+            self.body_contacts.add_forces(&mut self.points, dt);
+        }
+    }
+
+    fn hold_pins(&mut self, dt: f64) {
+        let (time, t_end) = (self.time, self.time + dt);
+        for pin in self.pins.iter_mut().filter(|p| p.is_active(time)) {
+            pin.hold(&mut self.points, t_end, dt);
+        }
+    }
+
+    fn collide(&mut self, dt: f64) {
+        self.colliders.collide(&mut self.points, dt);
+        for (k, impulse) in self.collider_impulses.iter_mut().enumerate() {
+            *impulse += self.colliders.impulse(k);
+        }
+    }
+
+    /// Motion other than rigid motion dies away; a pinned body's rigid motion is that of its first active pin.
+    fn damp(&mut self, dt: f64) {
+        self.undamped_time += dt;
+        if self.undamped_time < DAMPING_INTERVAL && self.implicit.is_none() {
+            return;
+        }
+        let elapsed = std::mem::take(&mut self.undamped_time);
+        for (b, body) in self.bodies.iter().enumerate().filter(|(_, b)| b.material.damping > 0.0) {
+            let factor = (-body.material.damping * elapsed).exp();
+            match self.pins.iter().find(|p| p.body == b && p.is_active(self.time)) {
+                None => self.mls.damp(&mut self.points, b, factor),
+                Some(pin) => {
+                    let motion = pin.motion.at(self.time);
+                    let center = pin.center + motion.offset;
+                    self.mls.damp_towards(
+                        &mut self.points,
+                        body.range.clone(),
+                        factor,
+                        motion.velocity,
+                        motion.spin,
+                        center,
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! World: what evolves, and questions about it; no algorithm.
+//!
+//! Set-up is in `setup.rs`, the step in `step.rs`, the state that survives a restart in `checkpoint.rs`.
+
+use crate::body::Body;
+use crate::contact::{BodyContacts, Colliders, ContactConstraint};
+use crate::events::Event;
+use crate::external::ExternalForce;
+use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
+use crate::guard::Guard;
+use crate::materials::ElasticLaw;
+use crate::measure::{MetricsRow, Probe, Timings, totals};
+use crate::models::mls::{Constraints, ImplicitSolver, MlsModel};
+use crate::pins::Pin;
+use crate::points::Points;
+use crate::run::Rescue;
+use crate::scene::Scene;
+use crate::surface::{Carrier, Surfels};
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+
+/// Everything that evolves in a run.
+pub struct World {
+    /// What the user wrote.
+    pub(crate) scene: Scene,
+    /// Simulated time [s].
+    pub(crate) time: f64,
+    /// Number of the last finished frame.
+    pub(crate) frame: u32,
+    /// Time steps so far.
+    pub(crate) substeps: u64,
+    /// The shared table.
+    pub(crate) points: Points,
+    /// One entry per `[[body]]`.
+    pub(crate) bodies: Vec<Body>,
+    /// One entry per `[[collider]]`.
+    pub(crate) colliders: Colliders,
+    /// Impulse each collider gave to the points since the last frame [N s]. Written by `collide`.
+    pub(crate) collider_impulses: Vec<DVec3>,
+    /// One entry per `[[pin]]`.
+    pub(crate) pins: Vec<Pin>,
+    /// One entry per `[[force]]`.
+    pub(crate) external: Vec<ExternalForce>,
+    /// One entry per `[[event]]`.
+    pub(crate) events: Vec<Event>,
+    /// One entry per `[[probe]]`.
+    pub(crate) probes: Vec<Probe>,
+    /// Their values now. Written at the end of each frame.
+    pub(crate) probe_values: Vec<f64>,
+    /// Elastic solids.
+    pub(crate) mls: MlsModel,
+    /// Present when the world is integrated implicitly.
+    pub(crate) implicit: Option<ImplicitSolver>,
+    /// Bodies against each other.
+    pub(crate) body_contacts: BodyContacts,
+    /// Watches every step.
+    pub(crate) guard: Guard,
+    /// What the guard mended since the last frame.
+    pub(crate) rescues: Vec<Rescue>,
+    /// Time since damping was last applied [s]. Written by `damp`.
+    pub(crate) undamped_time: f64,
+    /// The drawn surfaces, one per body. Physics never reads them.
+    pub(crate) surfaces: Vec<Surface>,
+    /// How colliders are drawn, one per visible collider with its index.
+    pub(crate) collider_looks: Vec<(usize, ColliderLook)>,
+    /// Number of connected pieces of each body. Written at set-up.
+    pub(crate) pieces: Vec<usize>,
+    /// What was found odd at set-up, for the user.
+    pub(crate) warnings: Vec<String>,
+    /// Step sizes since the last frame.
+    pub(crate) steps: StepCount,
+    /// Wall time by phase.
+    pub(crate) timings: Timings,
+    /// Disposable, reused.
+    pub(crate) scratch: Scratch,
+}
+
+/// The drawn surface of one body.
+#[derive(Default)]
+pub(crate) struct Surface {
+    /// Binds rest surfels to points; None: the points are drawn, or nothing.
+    pub carrier: Option<Carrier>,
+    /// Whether anything is drawn.
+    pub visible: bool,
+}
+
+/// Step sizes and times since the last frame.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct StepCount {
+    pub substeps: u64,
+    pub dt_min: f64,
+    pub dt_max: f64,
+    pub seconds_physics: f64,
+    pub seconds_surface: f64,
+}
+
+/// Buffers that are reused and never read across steps.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub contacts: Vec<ContactConstraint>,
+    pub constraints: Constraints,
+    pub gradients: Vec<DMat3>,
+    pub fields: PointFields,
+}
+
+/// Scalars on the points, computed once per frame from the deformation.
+#[derive(Debug, Default)]
+pub(crate) struct PointFields {
+    /// Largest principal Green strain by absolute value.
+    pub strain: Vec<f32>,
+    /// Von Mises stress [Pa].
+    pub stress: Vec<f32>,
+    /// Volume ratio.
+    pub volume_ratio: Vec<f32>,
+}
+
+impl World {
+    /// The scene the world was made from.
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+    /// Simulated time [s].
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+    /// The table of points.
+    pub fn points(&self) -> &Points {
+        &self.points
+    }
+    /// The bodies, in scene order.
+    pub fn bodies(&self) -> &[Body] {
+        &self.bodies
+    }
+    /// The elastic solids.
+    pub fn mls(&self) -> &MlsModel {
+        &self.mls
+    }
+    /// Time steps so far.
+    pub fn substeps(&self) -> u64 {
+        self.substeps
+    }
+    /// What was found odd at set-up.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+    /// Whether the world is integrated implicitly.
+    pub fn is_implicit(&self) -> bool {
+        self.implicit.is_some()
+    }
+    /// Number of surfels of all bodies.
+    pub fn surfel_count(&self) -> usize {
+        self.surfaces.iter().filter_map(|s| s.carrier.as_ref()).map(Carrier::len).sum()
+    }
+    /// Wall time by phase [s].
+    pub fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    /// Energies, momenta and extremes now. Also brings probes and point fields up to date.
+    pub(crate) fn measure(&mut self) -> MetricsRow {
+        self.update_fields();
+        let all = totals(&self.points, 0..self.points.len());
+        let mut elastic = vec![0.0; self.bodies.len()];
+        self.mls.elastic_energy(&self.points, &mut elastic);
+        self.probe_values = self.probes.iter().map(|p| p.value(self, &elastic)).collect();
+        let fields = &self.scratch.fields;
+        let volume = self.points.volumes.iter().zip(&fields.volume_ratio).map(|(v, j)| v * f64::from(*j)).sum();
+        MetricsRow {
+            frame: self.frame,
+            time: self.time,
+            dt_min: self.steps.dt_min,
+            dt_max: self.steps.dt_max,
+            substeps: self.steps.substeps,
+            kinetic: all.kinetic,
+            elastic: elastic.iter().sum(),
+            gravity: -all.mass * self.scene.gravity.dot(all.center),
+            heat: 0.0,
+            momentum: all.momentum,
+            angular: all.angular,
+            mass: all.mass,
+            volume,
+            points: self.points.len(),
+            surfels: self.surfel_count(),
+            pieces: self.pieces.iter().sum(),
+            max_speed: all.max_speed,
+            max_strain: fields.strain.iter().fold(0.0, |m, &s| f64::max(m, f64::from(s))),
+            min_det_f: fields.volume_ratio.iter().fold(f64::INFINITY, |m, &j| f64::min(m, f64::from(j))),
+            seconds_physics: self.steps.seconds_physics,
+            seconds_surface: self.steps.seconds_surface,
+        }
+    }
+
+    /// Recomputes strain, stress and volume ratio of all points.
+    fn update_fields(&mut self) {
+        let Scratch { gradients, fields, .. } = &mut self.scratch;
+        self.mls.deformation_gradients(&self.points, gradients);
+        let laws = self.mls.laws();
+        let bodies = &self.points.bodies;
+        for field in [&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio] {
+            field.resize(gradients.len(), 0.0);
+        }
+        let outputs = (&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio);
+        (outputs, gradients, bodies).into_par_iter().with_min_len(1024).for_each(
+            |((strain, stress, ratio), deformation, &body)| {
+                let state = point_state(*deformation, &laws[body as usize]);
+                (*strain, *stress, *ratio) = (state[0] as f32, state[1] as f32, state[2] as f32);
+            },
+        );
+    }
+
+    /// Writes the world as it is now into `out`; `measure` must have run since the last step.
+    pub(crate) fn write_frame(&mut self, out: &mut Frame) {
+        out.index = self.frame;
+        out.time = self.time;
+        out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
+        for (b, body) in self.bodies.iter().enumerate() {
+            write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
+            let surface = &mut self.surfaces[b];
+            match &mut surface.carrier {
+                Some(carrier) => carrier.update(
+                    &self.points.positions[body.range.clone()],
+                    &self.scratch.gradients[body.range.clone()],
+                    &mut out.bodies[b].surfels,
+                ),
+                None => out.bodies[b].surfels = Surfels::default(),
+            }
+        }
+        out.colliders.clear();
+        for (k, look) in &self.collider_looks {
+            let (collider, spec) = (&self.colliders.list[*k], &self.scene.colliders[*k]);
+            if collider.active {
+                out.colliders.push(ColliderFrame {
+                    name: spec.name.clone(),
+                    color: spec.color,
+                    pose: collider.affine(),
+                    look: look.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// Strain, von Mises Cauchy stress and volume ratio at a deformation gradient.
+fn point_state(deformation: DMat3, law: &ElasticLaw) -> [f64; 3] {
+    let gradient = deformation - DMat3::IDENTITY;
+    let green = 0.5 * (gradient + gradient.transpose() + gradient.transpose() * gradient);
+    let ratio = deformation.determinant();
+    let piola = law.first_piola(gradient);
+    let cauchy = piola * deformation.transpose() * (1.0 / ratio.abs().max(1e-6));
+    let strain = crate::linalg::symmetric_eigenvalues(green).iter().fold(0.0, |m: f64, e| m.max(e.abs()));
+    [strain, von_mises(cauchy), ratio]
+}
+
+/// Von Mises equivalent of a symmetric stress [Pa].
+fn von_mises(s: DMat3) -> f64 {
+    let (x, y, z) = (s.x_axis.x, s.y_axis.y, s.z_axis.z);
+    let shear = s.y_axis.x * s.y_axis.x + s.z_axis.x * s.z_axis.x + s.z_axis.y * s.z_axis.y;
+    (0.5 * ((x - y).powi(2) + (y - z).powi(2) + (z - x).powi(2)) + 3.0 * shear).sqrt()
+}
+
+fn write_body(body: &Body, points: &Points, fields: &PointFields, out: &mut BodyFrame) {
+    let range = body.range.clone();
+    out.name.clone_from(&body.name);
+    out.color = body.color;
+    out.ids.clear();
+    out.ids.extend_from_slice(&points.ids[range.clone()]);
+    out.positions.clear();
+    out.positions.extend(points.positions[range.clone()].iter().map(|p| p.as_vec3()));
+    out.velocities.clear();
+    out.velocities.extend(points.velocities[range.clone()].iter().map(|v| v.as_vec3()));
+    out.spacings.clear();
+    out.spacings.extend(points.spacings[range.clone()].iter().map(|&s| s as f32));
+    out.fields.clear();
+    for (name, values) in
+        [("strain", &fields.strain), ("stress", &fields.stress), ("volume_ratio", &fields.volume_ratio)]
+    {
+        out.fields.push((name, values[range.clone()].to_vec()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn von_mises_of_uniaxial_and_shear_stress() {
+        assert!((von_mises(DMat3::from_diagonal(DVec3::X * 7.0)) - 7.0).abs() < 1e-12);
+        assert!(von_mises(DMat3::IDENTITY * 3.0) < 1e-12);
+        let shear = DMat3::from_cols(DVec3::Y, DVec3::X, DVec3::ZERO);
+        assert!((von_mises(shear) - 3f64.sqrt()).abs() < 1e-12);
+    }
+}
