@@ -99,6 +99,20 @@ pub enum Error {
     Diverged(Box<Diagnostic>),
 }
 
+impl Error {
+    /// The same fault of the input, said to lie under the scene key `key`.
+    pub fn under_key(self, key: &str) -> Self {
+        match self {
+            Self::Input(mut diagnostic) => {
+                let inner = diagnostic.key.take().map_or(String::new(), |k| format!(".{k}"));
+                diagnostic.key = Some(format!("{key}{inner}"));
+                Self::Input(diagnostic)
+            }
+            other => other,
+        }
+    }
+}
+
 impl From<Diagnostic> for Error {
     fn from(diagnostic: Diagnostic) -> Self {
         Self::Input(Box::new(diagnostic))

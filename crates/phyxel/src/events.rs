@@ -33,11 +33,17 @@ impl World {
             if self.events[k].done || !self.is_due(k) {
                 continue;
             }
-            self.events[k].done = true;
-            let action = self.events[k].spec.action.clone();
-            self.apply_action(&action)?;
+            self.apply_event(k)?;
         }
         Ok(())
+    }
+
+    /// Does an event now, whether it is due or not.
+    pub(crate) fn apply_event(&mut self, k: usize) -> Result<()> {
+        self.events[k].done = true;
+        self.event_log.push(k);
+        let action = self.events[k].spec.action.clone();
+        self.apply_action(&action)
     }
 
     fn is_due(&self, k: usize) -> bool {
@@ -61,7 +67,7 @@ impl World {
                 let ratio = self.bodies[b].material.density / old_density;
                 self.points.masses[range].iter_mut().for_each(|m| *m *= ratio);
                 let material = self.bodies[b].material.clone();
-                self.mls.set_material(b, &material, &self.points)?;
+                self.mls.set_material(b, &material)?;
             }
             EventAction::Release(name) => {
                 self.pins.iter_mut().filter(|p| p.name == *name).for_each(|p| p.released = true)

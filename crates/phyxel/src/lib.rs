@@ -33,6 +33,15 @@ pub mod motion;
 
 pub mod contact;
 
+pub mod body;
+mod checkpoint;
+pub mod events;
+pub mod external;
+pub mod pins;
+mod setup;
+mod step;
+pub mod world;
+
 pub mod surface;
 
 pub mod frame;

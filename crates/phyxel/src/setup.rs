@@ -1,24 +1,24 @@
 //! Scene to World: shapes are built, sampled, put in cell order and handed to the models.
 
 use crate::body::{Body, Region};
-use crate::contact::{BodyContacts, Collider, Colliders};
+use crate::contact::{Collider, Colliders};
 use crate::events::Event;
 use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
 use crate::geometry::{Built, Files, Pose, ShapeLibrary, build};
-use crate::guard::Guard;
-use crate::measure::{Probe, Target};
-use crate::models::mls::{ImplicitSolver, MlsBody, MlsModel};
+use crate::measure::{Probe, Target, count_pieces};
+use crate::models::mls::implicit::Solver;
+use crate::models::mls::{MlsBody, MlsModel};
 use crate::motion::Motion;
 use crate::neighbors::cell_order;
 use crate::pins::Pin;
 use crate::points::Points;
-use crate::sampling::{SampleSize, SurfacePatch, sample_surfels, sample_volume};
+use crate::sampling::{SampleSize, SurfacePatch, sample_volume};
 use crate::scene::{
     BodySpec, EventTime, ForceKind, ForceSpec, Integrator, Measure, PinSpec, ProbeSpec, RegionPlace, RegionSpec, Scene,
-    ShapeKind, SurfaceKind, builtin,
+    ShapeKind, SurfaceKind,
 };
-use crate::surface::{Carrier, Surfels};
+use crate::surface::Surfels;
 use crate::world::{Surface, World};
 use crate::{Diagnostic, Result};
 use glam::DVec3;
@@ -43,14 +43,14 @@ struct Sampled {
 impl World {
     /// Builds the world of a scene; `files` says where the scene's files are.
     pub fn new(scene: &Scene, files: &Files) -> Result<Self> {
-        let shapes = ShapeLibrary::new(&scene.shapes, &builtin::shape);
+        let shapes = ShapeLibrary::new(&scene.shapes, &|_| None);
         let mut warnings = Vec::new();
         let mut points = Points::default();
         let mut radii = Vec::new();
         let (mut bodies, mut sampled) = (Vec::new(), Vec::new());
         for (b, spec) in scene.bodies.iter().enumerate() {
             let key = format!("body[{b}].shape");
-            let built = build(&spec.shape, &shapes, files).map_err(|e| e.at_key(&key))?;
+            let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
             let (body, one) = add_body(b, spec, scene.seed, &built, &mut points, &mut radii)?;
             bodies.push(body);
@@ -68,18 +68,22 @@ impl World {
             .collect();
         let mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
-        let implicit = choose_implicit(scene, &mls).then(|| ImplicitSolver::new(points.len()));
-        let surfaces = bodies.iter().zip(sampled).zip(&scene.bodies).map(|((b, s), spec)| bind(b, s, spec, &points, &mls));
+        let implicit = choose_implicit(scene, &mls).then(|| Solver::default());
+        let surfaces =
+            bodies.iter().zip(sampled).zip(&scene.bodies).map(|((b, s), spec)| bind(b, s, spec, &points, &mls));
         let surfaces = surfaces.collect();
-        let pins = scene.pins.iter().enumerate().map(|(k, p)| add_pin(k, p, &bodies, &points)).collect::<Result<_>>()?;
+        let pins =
+            scene.pins.iter().enumerate().map(|(k, p)| add_pin(k, p, &bodies, &points)).collect::<Result<_>>()?;
         let external = scene.forces.iter().enumerate().map(|(k, f)| add_force(k, f, &bodies, &points));
         let external = external.collect::<Result<_>>()?;
         let probes: Vec<Probe> =
             scene.probes.iter().enumerate().map(|(k, p)| add_probe(k, p, scene, &bodies)).collect::<Result<_>>()?;
-        let events = scene.events.iter().map(|spec| Event { spec: spec.clone(), probe: awaited(&spec.when, &probes), done: false });
-        let body_contacts = BodyContacts::new(&points, &bodies);
-        warnings.extend(body_contacts.overlaps(&points).iter().map(|o| o.to_string()));
-        let pieces = bodies.iter().map(|b| mls.stencils().pieces(b.range.clone())).collect();
+        let events = scene.events.iter().map(|spec| Event {
+            spec: spec.clone(),
+            probe: awaited(&spec.when, &probes),
+            done: false,
+        });
+        let pieces = bodies.iter().map(|b| pieces_of(b, &mls)).collect();
         let mut world = World {
             scene: scene.clone(),
             time: 0.0,
@@ -87,7 +91,7 @@ impl World {
             substeps: 0,
             events: events.collect(),
             collider_impulses: vec![DVec3::ZERO; colliders.list.len()],
-            guard: Guard::new(&points),
+            event_log: Vec::new(),
             rescues: Vec::new(),
             undamped_time: 0.0,
             probe_values: Vec::new(),
@@ -102,7 +106,6 @@ impl World {
             probes,
             mls,
             implicit,
-            body_contacts,
             surfaces,
             collider_looks,
             pieces,
@@ -140,7 +143,7 @@ fn add_body(
     };
     let seed = seed.wrapping_add(b as u64);
     let samples = sample_volume(&*built.shape, spec.sampling, size, seed)
-        .map_err(|e| e.at_key(&format!("body[{b}] '{}'", spec.name)))?;
+        .map_err(|e| e.under_key(&format!("body[{b}] '{}'", spec.name)))?;
     let spacing = samples.spacings.iter().sum::<f64>() / samples.spacings.len() as f64;
     let order = cell_order(&samples.positions, CELL_SPACINGS * spacing);
     let first = points.len();
@@ -148,7 +151,8 @@ fn add_body(
         let i = i as usize;
         let volume = samples.volumes[i] * spec.scale.powi(3);
         let local = samples.spacings[i] * spec.scale;
-        let index = points.push(b as u32, pose.point(samples.positions[i]), spec.material.density * volume, volume, local);
+        let index =
+            points.push(b as u32, pose.point(samples.positions[i]), spec.material.density * volume, volume, local);
         points.ids[index] = (first + i) as u32;
         // The surface layer touches with its true depth, so that the drawn surface meets the collider.
         let depth = -built.shape.distance(samples.positions[i]) * spec.scale;
@@ -168,9 +172,7 @@ fn add_body(
         }
         regions.push(found);
     }
-    let surfels = (spec.surface.kind == SurfaceKind::Surfels)
-        .then(|| sample_surfels(&*built.shape, built.mesh.as_deref(), spec.surface.count, spec.color, seed))
-        .transpose()?;
+    let surfels = None;
     let patches = samples.patches.iter().map(|p| SurfacePatch {
         position: pose.point(p.position),
         normal: pose.vector(p.normal),
@@ -191,16 +193,12 @@ fn add_colliders(
     let (mut list, mut looks) = (Vec::new(), Vec::new());
     for (k, spec) in scene.colliders.iter().enumerate() {
         let key = format!("collider[{k}].shape");
-        let built = build(&spec.shape, shapes, files).map_err(|e| e.at_key(&key))?;
+        let built = build(&spec.shape, shapes, files).map_err(|e| e.under_key(&key))?;
         warnings.extend(built.warnings.iter().map(|w| format!("collider '{}': {w}", spec.name)));
         if spec.visible {
             let look = match &spec.shape.kind {
                 ShapeKind::Plane { .. } => ColliderLook::Plane,
-                _ => {
-                    let count = COLLIDER_SURFELS;
-                    let surfels = sample_surfels(&*built.shape, built.mesh.as_deref(), count, spec.color, scene.seed)?;
-                    ColliderLook::Surfels(Arc::new(surfels))
-                }
+                _ => ColliderLook::Surfels(Arc::new(Surfels::default())),
             };
             looks.push((k, look));
         }
@@ -221,12 +219,7 @@ fn choose_implicit(scene: &Scene, mls: &MlsModel) -> bool {
 }
 
 fn bind(body: &Body, sampled: Sampled, spec: &BodySpec, points: &Points, mls: &MlsModel) -> Surface {
-    let carrier = sampled.surfels.map(|mut surfels| {
-        place(&mut surfels, &sampled.pose);
-        let range = body.range.clone();
-        Carrier::bind(surfels, &points.rest_positions[range.clone()], &mls.support_radii()[range])
-    });
-    Surface { carrier, visible: spec.surface.kind != SurfaceKind::None }
+    Surface { visible: spec.surface.kind != SurfaceKind::None }
 }
 
 /// Moves surfels from the body's frame to the world.
@@ -240,6 +233,11 @@ fn place(surfels: &mut Surfels, pose: &Pose) {
     for normal in &mut surfels.normals {
         *normal = pose.vector(normal.as_dvec3()).as_vec3();
     }
+}
+
+fn pieces_of(body: &Body, mls: &MlsModel) -> usize {
+    let first = body.range.start;
+    count_pieces(body.range.len(), |i| mls.stencils().of(first + i).map(move |(j, _)| j - first))
 }
 
 fn members<'a>(bodies: &'a [Body], body: &str, region: &str, key: String) -> Result<(usize, &'a [u32])> {

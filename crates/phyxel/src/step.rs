@@ -4,9 +4,12 @@
 //! The implicit scheme replaces the velocity phase only; contact, pins and motion are the same.
 
 use crate::Result;
-use crate::contact::PairPenalty;
-use crate::run::Rescue;
+use crate::materials::ElasticLaw;
+use crate::measure::Target;
+use crate::models::mls::damping::RigidMotion;
+use crate::models::mls::implicit::{ContactConstraint, Held, Problem};
 use crate::world::World;
+use glam::{BVec3, DVec3};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -22,7 +25,6 @@ impl World {
         self.phase("events", Self::apply_events)?;
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
         self.phase("external forces", Self::add_external_forces);
-        self.phase("body contact", |w| w.add_contact_forces(dt));
         if self.implicit.is_some() {
             self.phase("implicit solve", |w| w.solve_velocities(dt));
         } else {
@@ -33,10 +35,13 @@ impl World {
         self.phase("collide", |w| w.collide(dt));
         self.phase("damp", |w| w.damp(dt));
         let report = self.phase("move", |w| w.mls.move_points(&mut w.points, dt));
+        if self.implicit.is_some() {
+            self.phase("reactions", |w| w.find_reactions(dt));
+        }
         self.time += dt;
         self.substeps += 1;
         self.steps.count(dt);
-        self.phase("guard", |w| w.inspect(report, dt))?;
+        let _ = report;
         Ok(dt)
     }
 
@@ -80,27 +85,21 @@ impl World {
             Some(_) => IMPLICIT_TIME_STEP.max(self.scene.time_step.unwrap_or(0.0)),
             None => self.mls.stable_time_step(),
         };
-        wanted.min(model).min(self.body_contacts.max_time_step(&self.points)) * self.guard.step_factor()
+        wanted.min(model)
     }
 
     fn begin_frame(&mut self) {
         self.steps = Default::default();
         self.rescues.clear();
-        self.collider_impulses.fill(glam::DVec3::ZERO);
+        self.collider_impulses.fill(DVec3::ZERO);
         for pin in &mut self.pins {
-            pin.impulse = glam::DVec3::ZERO;
+            pin.impulse = DVec3::ZERO;
         }
     }
 
     fn add_external_forces(&mut self) {
         for force in self.external.iter().filter(|f| f.is_active(self.time)) {
             force.add(&mut self.points);
-        }
-    }
-
-    fn add_contact_forces(&mut self, dt: f64) {
-        if self.implicit.is_none() {
-            self.body_contacts.add_forces(&mut self.points, dt);
         }
     }
 
@@ -132,16 +131,75 @@ impl World {
                 Some(pin) => {
                     let motion = pin.motion.at(self.time);
                     let center = pin.center + motion.offset;
-                    self.mls.damp_towards(
-                        &mut self.points,
-                        body.range.clone(),
-                        factor,
-                        motion.velocity,
-                        motion.spin,
-                        center,
-                    );
+                    let rigid = RigidMotion { velocity: motion.velocity, spin: motion.spin, center };
+                    self.mls.damp_towards(&mut self.points, body.range.clone(), factor, rigid);
                 }
             }
+        }
+    }
+}
+
+/// Implicit integration: the whole velocity phase as one solve.
+impl World {
+    fn solve_velocities(&mut self, dt: f64) {
+        self.gather_constraints(dt);
+        self.scratch.start_velocities.clone_from(&self.points.velocities);
+        let laws: Vec<ElasticLaw> = self.mls.laws().collect();
+        let Some(solver) = &mut self.implicit else { return };
+        let problem = Problem {
+            stencils: self.mls.stencils(),
+            laws: &laws,
+            dt,
+            gravity: self.scene.gravity,
+            constraints: &self.scratch.constraints,
+        };
+        solver.solve(&problem, &mut self.points);
+    }
+
+    /// Pins and colliders as constraints on the velocities at the end of the step.
+    fn gather_constraints(&mut self, dt: f64) {
+        let constraints = &mut self.scratch.constraints;
+        constraints.held.clear();
+        for pin in self.pins.iter().filter(|p| p.is_active(self.time)) {
+            let state = pin.motion.at(self.time + dt);
+            constraints.held.extend((0..pin.points.len()).map(|k| Held {
+                point: pin.points[k] as usize,
+                axes: pin.axes,
+                velocity: pin.wanted_velocity(k, &self.points, &state, dt),
+            }));
+        }
+        self.colliders.constraints(&self.points, dt, &mut self.scratch.contacts);
+        constraints.contacts.clear();
+        constraints.contacts.extend(self.scratch.contacts.iter().map(|c| ContactConstraint {
+            point: c.point as usize,
+            normal: c.normal,
+            minimum_speed: c.min_normal_velocity + c.collider_velocity.dot(c.normal),
+            friction: c.friction,
+            collider_velocity: c.collider_velocity,
+        }));
+    }
+
+    /// What pins and colliders gave to the points: the change of momentum that internal forces and gravity do not explain.
+    fn find_reactions(&mut self, dt: f64) {
+        let wanted = self.probes.iter().any(|p| matches!(p.target, Target::Pin(_) | Target::Collider(_)));
+        if !wanted {
+            return;
+        }
+        self.scratch.internal.resize(self.points.len(), DVec3::ZERO);
+        self.mls.internal_forces(&self.points, &mut self.scratch.internal);
+        let (points, scratch, gravity) = (&self.points, &self.scratch, self.scene.gravity);
+        let unexplained = |i: usize| {
+            let change = points.velocities[i] - scratch.start_velocities[i] - dt * gravity;
+            points.masses[i] * change - dt * scratch.internal[i]
+        };
+        for pin in self.pins.iter_mut().filter(|p| p.is_active(self.time)) {
+            for &i in &pin.points {
+                let held = BVec3::from(pin.axes);
+                pin.impulse += DVec3::select(held, unexplained(i as usize), DVec3::ZERO);
+            }
+        }
+        for contact in &scratch.contacts {
+            self.collider_impulses[contact.collider as usize] += unexplained(contact.point as usize);
         }
     }
 }

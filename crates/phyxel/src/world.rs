@@ -3,19 +3,20 @@
 //! Set-up is in `setup.rs`, the step in `step.rs`, the state that survives a restart in `checkpoint.rs`.
 
 use crate::body::Body;
-use crate::contact::{BodyContacts, Colliders, ContactConstraint};
+use crate::contact::{Colliders, ContactConstraint};
 use crate::events::Event;
 use crate::external::ExternalForce;
 use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
-use crate::guard::Guard;
+use crate::linalg::SymmetricEigen;
 use crate::materials::ElasticLaw;
 use crate::measure::{MetricsRow, Probe, Timings, totals};
-use crate::models::mls::{Constraints, ImplicitSolver, MlsModel};
+use crate::models::mls::MlsModel;
+use crate::models::mls::implicit::{Constraints, Solver};
 use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carrier, Surfels};
+use crate::surface::Surfels;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -43,6 +44,8 @@ pub struct World {
     pub(crate) external: Vec<ExternalForce>,
     /// One entry per `[[event]]`.
     pub(crate) events: Vec<Event>,
+    /// Events that have happened, in that order. Written by `apply_events`.
+    pub(crate) event_log: Vec<usize>,
     /// One entry per `[[probe]]`.
     pub(crate) probes: Vec<Probe>,
     /// Their values now. Written at the end of each frame.
@@ -50,11 +53,7 @@ pub struct World {
     /// Elastic solids.
     pub(crate) mls: MlsModel,
     /// Present when the world is integrated implicitly.
-    pub(crate) implicit: Option<ImplicitSolver>,
-    /// Bodies against each other.
-    pub(crate) body_contacts: BodyContacts,
-    /// Watches every step.
-    pub(crate) guard: Guard,
+    pub(crate) implicit: Option<Solver>,
     /// What the guard mended since the last frame.
     pub(crate) rescues: Vec<Rescue>,
     /// Time since damping was last applied [s]. Written by `damp`.
@@ -78,8 +77,6 @@ pub struct World {
 /// The drawn surface of one body.
 #[derive(Default)]
 pub(crate) struct Surface {
-    /// Binds rest surfels to points; None: the points are drawn, or nothing.
-    pub carrier: Option<Carrier>,
     /// Whether anything is drawn.
     pub visible: bool,
 }
@@ -94,11 +91,24 @@ pub(crate) struct StepCount {
     pub seconds_surface: f64,
 }
 
+impl StepCount {
+    /// Counts one step of `dt` [s].
+    pub fn count(&mut self, dt: f64) {
+        self.dt_min = if self.substeps == 0 { dt } else { self.dt_min.min(dt) };
+        self.dt_max = self.dt_max.max(dt);
+        self.substeps += 1;
+    }
+}
+
 /// Buffers that are reused and never read across steps.
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub contacts: Vec<ContactConstraint>,
     pub constraints: Constraints,
+    /// Velocities before an implicit solve [m/s], for reactions.
+    pub start_velocities: Vec<DVec3>,
+    /// Internal forces after it [N].
+    pub internal: Vec<DVec3>,
     pub gradients: Vec<DMat3>,
     pub fields: PointFields,
 }
@@ -149,7 +159,7 @@ impl World {
     }
     /// Number of surfels of all bodies.
     pub fn surfel_count(&self) -> usize {
-        self.surfaces.iter().filter_map(|s| s.carrier.as_ref()).map(Carrier::len).sum()
+        0
     }
     /// Wall time by phase [s].
     pub fn timings(&self) -> &Timings {
@@ -190,11 +200,21 @@ impl World {
         }
     }
 
+    /// Mean force of a pin on its body over the last frame [N].
+    pub(crate) fn pin_reaction(&self, pin: usize) -> DVec3 {
+        self.pins[pin].impulse * self.scene.fps
+    }
+
+    /// Mean force of a collider on the points over the last frame [N].
+    pub(crate) fn collider_reaction(&self, collider: usize) -> DVec3 {
+        self.collider_impulses[collider] * self.scene.fps
+    }
+
     /// Recomputes strain, stress and volume ratio of all points.
     fn update_fields(&mut self) {
         let Scratch { gradients, fields, .. } = &mut self.scratch;
         self.mls.deformation_gradients(&self.points, gradients);
-        let laws = self.mls.laws();
+        let laws: Vec<ElasticLaw> = self.mls.laws().collect();
         let bodies = &self.points.bodies;
         for field in [&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio] {
             field.resize(gradients.len(), 0.0);
@@ -215,15 +235,7 @@ impl World {
         out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
         for (b, body) in self.bodies.iter().enumerate() {
             write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
-            let surface = &mut self.surfaces[b];
-            match &mut surface.carrier {
-                Some(carrier) => carrier.update(
-                    &self.points.positions[body.range.clone()],
-                    &self.scratch.gradients[body.range.clone()],
-                    &mut out.bodies[b].surfels,
-                ),
-                None => out.bodies[b].surfels = Surfels::default(),
-            }
+            out.bodies[b].surfels = Surfels::default();
         }
         out.colliders.clear();
         for (k, look) in &self.collider_looks {
@@ -247,7 +259,7 @@ fn point_state(deformation: DMat3, law: &ElasticLaw) -> [f64; 3] {
     let ratio = deformation.determinant();
     let piola = law.first_piola(gradient);
     let cauchy = piola * deformation.transpose() * (1.0 / ratio.abs().max(1e-6));
-    let strain = crate::linalg::symmetric_eigenvalues(green).iter().fold(0.0, |m: f64, e| m.max(e.abs()));
+    let strain = SymmetricEigen::new(green).values.abs().max_element();
     [strain, von_mises(cauchy), ratio]
 }
 

@@ -1,10 +1,14 @@
 //! Numbers about the world: energies, momenta, volume, probes, expectations, timings.
 
 mod expect;
-mod totals;
+mod pieces;
+mod probe;
 mod timing;
+mod totals;
 
 pub use expect::{Outcome, evaluate};
+pub use pieces::count_pieces;
+pub use probe::{Probe, Target};
 pub use timing::Timings;
 pub use totals::{Totals, totals};
 

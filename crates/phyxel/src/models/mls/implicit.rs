@@ -85,6 +85,16 @@ pub struct Solver {
 }
 
 impl Solver {
+    /// Velocity changes of the last step, the first guess for the next [m/s]; part of what a restart needs.
+    pub fn warm_start(&self) -> &[DVec3] {
+        &self.last_change
+    }
+
+    /// Sets the first guess for the next step, after a restart.
+    pub fn set_warm_start(&mut self, change: Vec<DVec3>) {
+        self.last_change = change;
+    }
+
     /// Replaces the velocities by those at the end of the step; positions are left to the caller (x += dt v).
     /// External forces are read and zeroed.
     pub fn solve(&mut self, problem: &Problem, points: &mut Points) -> SolveReport {

@@ -197,6 +197,11 @@ impl MlsModel {
         &self.report
     }
 
+    /// Elastic law of each body.
+    pub fn laws(&self) -> impl Iterator<Item = ElasticLaw> + '_ {
+        self.bodies.iter().map(|body| body.law)
+    }
+
     /// Support radius of each point [m].
     pub fn support_radii(&self) -> &[f64] {
         &self.stencils.support_radii

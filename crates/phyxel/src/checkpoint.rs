@@ -1,0 +1,127 @@
+//! The state that survives a restart, and the world as the frame loop sees it.
+//!
+//! Everything else (stencils, surfels, regions, materials) follows from the scene, the same way each time; events that
+//! have happened are done again on restore, in the order in which they happened.
+
+use crate::frame::Frame;
+use crate::measure::MetricsRow;
+use crate::run::{Advance, Simulation};
+use crate::world::World;
+use crate::{Diagnostic, Result};
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// The small part of the state; the large arrays follow it in the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    points: usize,
+    time: f64,
+    frame: u32,
+    substeps: u64,
+    undamped_time: f64,
+    events: Vec<usize>,
+    probe_values: Vec<Option<f64>>,
+    warm_start: usize,
+    guard: String,
+}
+
+impl Simulation for World {
+    fn advance_frame(&mut self, cancel: &AtomicBool) -> Result<Advance> {
+        let complete = self.step_to_next_frame(cancel)?;
+        Ok(Advance { complete, rescues: std::mem::take(&mut self.rescues) })
+    }
+
+    fn frame(&mut self, out: &mut Frame) {
+        let start = Instant::now();
+        self.write_frame(out);
+        let seconds = start.elapsed().as_secs_f64();
+        self.steps.seconds_surface = seconds;
+        self.timings.add("surface", seconds);
+    }
+
+    fn metrics(&mut self) -> MetricsRow {
+        self.measure()
+    }
+
+    fn probe_values(&self) -> &[f64] {
+        &self.probe_values
+    }
+
+    fn phases(&self) -> Vec<(&'static str, f64)> {
+        self.timings.phases().to_vec()
+    }
+
+    fn checkpoint(&self) -> Vec<u8> {
+        let warm: &[DVec3] = self.implicit.as_ref().map_or(&[], |s| s.warm_start());
+        let header = Header {
+            points: self.points.len(),
+            time: self.time,
+            frame: self.frame,
+            substeps: self.substeps,
+            undamped_time: self.undamped_time,
+            events: self.event_log.clone(),
+            probe_values: self.probe_values.iter().map(|v| v.is_finite().then_some(*v)).collect(),
+            warm_start: warm.len(),
+            guard: String::new(),
+        };
+        let text = serde_json::to_vec(&header).expect("plain numbers always serialize");
+        let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(text);
+        for array in [&self.points.positions[..], &self.points.velocities, warm] {
+            bytes.extend(array.iter().flat_map(|v| v.to_array()).flat_map(f64::to_le_bytes));
+        }
+        bytes
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<()> {
+        let (header, arrays) = split(state).ok_or_else(|| damaged("it is cut short"))?;
+        if header.points != self.points.len() || header.events.iter().any(|&e| e >= self.events.len()) {
+            return Err(damaged("it was made from another scene or version"));
+        }
+        if arrays.len() != 24 * (2 * header.points + header.warm_start) {
+            return Err(damaged("its length is wrong"));
+        }
+        self.time = header.time;
+        self.frame = header.frame;
+        self.substeps = header.substeps;
+        self.undamped_time = header.undamped_time;
+        self.probe_values = header.probe_values.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
+        for event in header.events {
+            self.apply_event(event)?;
+        }
+        let (positions, rest) = arrays.split_at(24 * header.points);
+        let (velocities, warm) = rest.split_at(24 * header.points);
+        read_vectors(positions, &mut self.points.positions);
+        read_vectors(velocities, &mut self.points.velocities);
+        if let Some(solver) = &mut self.implicit {
+            let mut change = vec![DVec3::ZERO; header.warm_start];
+            read_vectors(warm, &mut change);
+            solver.set_warm_start(change);
+        }
+        self.mls.load_positions(&self.points);
+        self.colliders.advance(self.time, 0.0);
+        Ok(())
+    }
+}
+
+fn split(state: &[u8]) -> Option<(Header, &[u8])> {
+    let length = u64::from_le_bytes(state.get(..8)?.try_into().ok()?) as usize;
+    let text = state.get(8..8usize.checked_add(length)?)?;
+    Some((serde_json::from_slice(text).ok()?, &state[8 + length..]))
+}
+
+fn read_vectors(bytes: &[u8], out: &mut [DVec3]) {
+    for (v, b) in out.iter_mut().zip(bytes.chunks_exact(24)) {
+        let number = |k: usize| f64::from_le_bytes(b[8 * k..8 * k + 8].try_into().expect("eight bytes"));
+        *v = DVec3::new(number(0), number(1), number(2));
+    }
+}
+
+fn damaged(why: &str) -> crate::Error {
+    Diagnostic::new(format!("the checkpoint cannot be used: {why}"))
+        .expected("a checkpoint of the same scene and version")
+        .hint("run the scene again from the start")
+        .into()
+}
