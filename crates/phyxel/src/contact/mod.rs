@@ -1,14 +1,19 @@
 //! Contact: bodies against colliders and bodies against each other.
 //!
 //! Points are samples of cells, so the matter of a point reaches half a spacing around it: that is its contact radius.
-//! Colliders act on velocities ([`Colliders::collide`], after the velocities are integrated and before the points move).
+//! Colliders act on velocities ([`Colliders::collide`], after the velocities are integrated and before the points move), bodies act on each other by forces ([`Bodies::add_forces`]).
 
+mod bodies;
+mod candidates;
 mod collider;
 mod colliders;
 mod resolve;
+mod skin;
 
+pub use bodies::{Bodies, ContactBody, Overlap, PairPenalty};
 pub use collider::{Collider, Pose};
 pub use colliders::{Colliders, ContactConstraint};
+pub use skin::contact_radii;
 
 #[cfg(test)]
 mod test_shapes;
