@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub trait Simulation {
     /// Steps to the time of the next frame; returns early when cancelled.
     fn advance_frame(&mut self, cancel: &AtomicBool) -> Result<Advance>;
-    /// The world as it is now.
+    /// The world as it is now; `metrics` has been called since the last step.
     fn frame(&mut self, out: &mut Frame);
     /// Numbers of the world as it is now.
     fn metrics(&mut self) -> MetricsRow;
@@ -210,8 +210,10 @@ impl Loop {
 
     /// Takes a frame from the world.
     fn take(&mut self, world: &mut dyn Simulation, frame: &mut Frame, sinks: &mut [&mut dyn Sink]) -> Result<()> {
+        let mut metrics = world.metrics();
+        let start = Instant::now();
         world.frame(frame);
-        let metrics = world.metrics();
+        metrics.seconds_surface = start.elapsed().as_secs_f64();
         let view = FrameView { frame, metrics: &metrics, probes: world.probe_values(), replayed: false };
         self.hand_over(&view, sinks)
     }

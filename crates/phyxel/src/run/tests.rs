@@ -1,6 +1,7 @@
 //! The loop with a stand-in for the world: how runs end, and what is kept.
 
 use super::*;
+use crate::geometry::Files;
 use crate::scene::{CameraSpec, Integrator, Precision, ProbeSpec, Want};
 use crate::sinks::frame_file::tests::sample;
 use crate::sinks::{Null, Pictures, Replay, RunFolder, checkpoint_file};
@@ -37,6 +38,11 @@ pub(crate) fn scene() -> Scene {
         expects: Vec::new(),
         camera: CameraSpec::default(),
     }
+}
+
+/// Files beside the tests.
+pub(crate) fn here() -> Files {
+    Files { base: PathBuf::new(), allow_outside: false }
 }
 
 /// Counts frames; the probe is the frame number.
@@ -147,20 +153,19 @@ fn a_shortened_run_is_not_judged_by_its_end() {
 #[test]
 fn a_resumed_run_leaves_the_same_folder() {
     let (whole, parted) = (fresh("whole"), fresh("parted"));
-    let scene = scene();
-    let mut folder = RunFolder::create(&whole, "x".into()).unwrap();
-    go(&mut Counter::new(), &scene, Options::default(), &mut [&mut folder]);
+    let mut folder = RunFolder::create(&whole, &scene(), &here()).unwrap();
+    go(&mut Counter::new(), &scene(), Options::default(), &mut [&mut folder]);
 
-    let mut folder = RunFolder::create(&parted, "x".into()).unwrap();
+    let mut folder = RunFolder::create(&parted, &scene(), &here()).unwrap();
     let short = Options { frames: Some(3), ..Default::default() };
-    go(&mut Counter::new(), &scene, short, &mut [&mut folder]);
+    go(&mut Counter::new(), &scene(), short, &mut [&mut folder]);
     let (carried, state) = checkpoint_file::newest(&parted.join("checkpoints")).unwrap();
     assert_eq!(carried.frame, 2);
     let frames = FrameReader::open(parted.join("frames"));
     let metrics = MetricsTable::read(&parted.join("metrics.csv")).unwrap();
     let mut folder = RunFolder::resume(&parted, metrics.clone());
     let resume = Some(Resume { carried, state, frames, metrics });
-    let s = go(&mut Counter::new(), &scene, Options { resume, ..Default::default() }, &mut [&mut folder]);
+    let s = go(&mut Counter::new(), &scene(), Options { resume, ..Default::default() }, &mut [&mut folder]);
     assert_eq!((s.frames, s.substeps, s.phases[0].1), (5, 10, 1.0));
 
     let same =
@@ -194,7 +199,7 @@ fn a_run_leaves_film_pictures_plots_and_page() {
     let dir = fresh("pictures");
     let mut drawn = 0;
     let mut progress = |done: u32, _| drawn = done;
-    let mut folder = RunFolder::create(&dir, "x".into()).unwrap();
+    let mut folder = RunFolder::create(&dir, &scene(), &here()).unwrap();
     let mut pictures = Pictures::new(&dir, 160, 90, &mut progress);
     let mut replay = Replay::new(&dir);
     let s = go(&mut Counter::new(), &scene(), Options::default(), &mut [&mut pictures, &mut replay, &mut folder]);

@@ -9,6 +9,7 @@ pub mod pictures;
 mod plots;
 mod replay;
 mod run_folder;
+mod scene_files;
 
 pub use frame_file::FrameReader;
 pub use metrics_file::MetricsTable;

@@ -3,9 +3,11 @@
 use super::files::{create_folder, failed, write_whole};
 use super::frame_file::{self, Looks};
 use super::metrics_file::{MetricsFile, MetricsTable};
-use super::{FrameView, RunInfo, Sink, checkpoint_file};
+use super::{FrameView, RunInfo, Sink, checkpoint_file, scene_files};
 use crate::error::{Diagnostic, Result};
+use crate::geometry::Files;
 use crate::run::{Carried, Summary};
+use crate::scene::Scene;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -18,7 +20,8 @@ const FOLDERS: [&str; 3] = ["frames", "checkpoints", "plots"];
 
 /// Whether a folder holds a run, finished or not.
 pub fn holds_run(dir: &Path) -> bool {
-    FILES.iter().chain(&FOLDERS).any(|name| dir.join(name).symlink_metadata().is_ok())
+    let holds = |folder: &&str| std::fs::read_dir(dir.join(folder)).is_ok_and(|mut entries| entries.next().is_some());
+    FILES.iter().any(|name| dir.join(name).symlink_metadata().is_ok()) || FOLDERS.iter().any(|folder| holds(&folder))
 }
 
 /// `dir`, or `dir-2`, `dir-3`, ...: the first that does not exist or is empty.
@@ -49,8 +52,8 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Prepares `dir` for a new run of the scene with the resolved text `scene_toml`. A folder that holds a run is refused.
-    pub fn create(dir: &Path, scene_toml: String) -> Result<Self> {
+    /// Prepares `dir` for a new run of `scene`, whose files are copied into it. A folder that holds a run is refused.
+    pub fn create(dir: &Path, scene: &Scene, files: &Files) -> Result<Self> {
         if holds_run(dir) {
             return Err(Diagnostic::new("the output folder already holds a run")
                 .file(dir)
@@ -60,7 +63,8 @@ impl RunFolder {
         }
         prepare(dir).map_err(unusable)?;
         // The scene is the first file there is: a folder with it is a run.
-        write_whole(&dir.join("scene.toml"), scene_toml.as_bytes()).map_err(unusable)?;
+        let text = scene_files::gather(scene, files, dir).map_err(unusable)?.to_toml();
+        write_whole(&dir.join("scene.toml"), text.as_bytes()).map_err(unusable)?;
         Ok(Self::new(dir, Looks::default(), None))
     }
 
@@ -83,12 +87,21 @@ impl RunFolder {
             let path = dir.join(name);
             gone(path.clone(), std::fs::remove_file(&path)).map_err(unusable)?;
         }
-        for name in FOLDERS {
-            let path = dir.join(name);
-            gone(path.clone(), std::fs::remove_dir_all(&path)).map_err(unusable)?;
+        for folder in FOLDERS {
+            let entries = std::fs::read_dir(dir.join(folder)).into_iter().flatten().flatten();
+            for path in entries.map(|e| e.path()).filter(|p| is_ours(p)) {
+                gone(path.clone(), std::fs::remove_file(&path)).map_err(unusable)?;
+            }
         }
         Ok(())
     }
+}
+
+/// Whether a file in a folder of a run folder was written by a run.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let starts = ["frame_", "look_", "checkpoint_"].iter().any(|start| name.starts_with(start));
+    (starts && (name.ends_with(".bin") || name.ends_with(".part"))) || name.ends_with(".svg")
 }
 
 fn prepare(dir: &Path) -> Result<()> {
@@ -161,6 +174,7 @@ impl Sink for RunFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::tests::{here, scene};
     use crate::sinks::frame_file::tests::sample;
 
     fn fresh(name: &str) -> PathBuf {
@@ -173,13 +187,15 @@ mod tests {
     fn a_run_is_never_overwritten_silently() {
         let dir = fresh("twice");
         assert_eq!(unused_folder(&dir), dir);
-        RunFolder::create(&dir, "format = 1\n".into()).unwrap();
-        assert!(RunFolder::create(&dir, String::new()).is_err());
+        RunFolder::create(&dir, &scene(), &here()).unwrap();
+        assert!(RunFolder::create(&dir, &scene(), &here()).is_err());
         let second = unused_folder(&dir);
         assert!(second.to_str().unwrap().ends_with("-2") && !second.exists());
         std::fs::write(dir.join("mine.txt"), "kept").unwrap();
         RunFolder::clear(&dir).unwrap();
-        RunFolder::create(&dir, String::new()).unwrap();
+        assert!(!dir.join("scene.toml").exists());
+        // The empty folders are left, and are no run.
+        RunFolder::create(&dir, &scene(), &here()).unwrap();
         assert!(dir.join("mine.txt").exists());
         std::fs::remove_dir_all(dir).unwrap();
     }
@@ -188,8 +204,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_full_disk_is_one_error_and_keeps_the_frames_before() {
         let dir = fresh("full");
-        let mut folder = RunFolder::create(&dir, String::new()).unwrap();
-        let scene = crate::run::tests::scene();
+        let mut folder = RunFolder::create(&dir, &scene(), &here()).unwrap();
+        let scene = scene();
         folder.begin(&RunInfo { scene: &scene, frames: 3, first: 0, probes: &[] }).unwrap();
         let mut write = |index: u32| {
             let (frame, metrics) = (sample(index), Default::default());

@@ -1,0 +1,176 @@
+//! What `phyxel bench` measures.
+
+use crate::bench::Clock;
+use anyhow::Result;
+use glam::{DAffine3, DVec3, Vec3};
+use phyxel::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
+use phyxel::geometry::Files;
+use phyxel::neighbors::Neighborhoods;
+use phyxel::render::{Bounds, Renderer, View, camera};
+use phyxel::run::Simulation;
+use phyxel::scene::Scene;
+use phyxel::surface::Surfels;
+use phyxel::world::World;
+use std::path::PathBuf;
+
+/// One benchmark.
+pub struct Case {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Model, or part of the program.
+    pub model: &'static str,
+    /// Does it.
+    pub measure: fn() -> Result<Measured>,
+}
+
+/// What came out.
+pub struct Measured {
+    /// Points, or surfels.
+    pub points: usize,
+    /// Steps, or repetitions.
+    pub substeps: u64,
+    /// CPU time of all threads [s].
+    pub cpu_seconds: f64,
+    /// Wall time [s].
+    pub wall_seconds: f64,
+    /// Simulated time [s]; 0 where nothing is simulated.
+    pub sim_seconds: f64,
+    /// Wall time by phase [s].
+    pub phases: Vec<(String, f64)>,
+}
+
+/// In the order of the table.
+pub const CASES: &[Case] = &[
+    Case { name: "elastic-20k", model: "mls", measure: || elastic(27, "explicit", 400) },
+    Case { name: "elastic-1m", model: "mls", measure: || elastic(100, "explicit", 20) },
+    Case { name: "implicit-20k", model: "mls", measure: || elastic(27, "implicit", 10) },
+    Case { name: "surfels-100k", model: "surface", measure: surfels },
+    Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
+    Case { name: "render-20k", model: "render", measure: pictures },
+];
+
+/// A soft cube (E 1 MPa) of `across`³ points that lands on the floor.
+fn cube(across: usize, integrator: &str, surface: &str) -> Result<World> {
+    let size = 0.01 * across as f64;
+    let text = format!(
+        r#"
+        format = 1
+        name = "bench"
+        duration = "1 s"
+        integrator = "{integrator}"
+        [[body]]
+        name = "cube"
+        shape = {{ kind = "box", size = [{size}, {size}, {size}] }}
+        at = [0, {at}, 0]
+        velocity = [0, -1, 0]
+        spacing = 0.01
+        sampling = "regular"
+        material = {{ young = 1e6, poisson = 0.3, density = 1000 }}
+        surface = {surface}
+        [[collider]]
+        name = "floor"
+        shape = {{ kind = "plane" }}
+        "#,
+        at = 0.5 * size + 0.001
+    );
+    let scene = Scene::from_toml(&text, None, &[])?;
+    Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
+}
+
+fn elastic(across: usize, integrator: &str, substeps: u64) -> Result<Measured> {
+    let mut world = cube(across, integrator, r#"{ kind = "none" }"#)?;
+    // First steps touch the memory and warm the caches.
+    (0..2).try_for_each(|_| world.step(1.0).map(|_| ()))?;
+    let before = world.timings().phases().to_vec();
+    let (start, clock) = (world.time(), Clock::start());
+    for _ in 0..substeps {
+        world.step(1.0)?;
+    }
+    let (cpu_seconds, wall_seconds) = clock.stop();
+    let earlier = |name: &str| before.iter().find(|(n, _)| *n == name).map_or(0.0, |(_, s)| *s);
+    let phases = world.timings().phases().iter().map(|(name, s)| (name.to_string(), s - earlier(name))).collect();
+    let sim_seconds = world.time() - start;
+    Ok(Measured { points: world.points().len(), substeps, cpu_seconds, wall_seconds, sim_seconds, phases })
+}
+
+/// The drawn state of a body with 100,000 surfels: surfels moved, points copied.
+fn surfels() -> Result<Measured> {
+    let mut world = cube(20, "explicit", r#"{ kind = "surfels", count = 100000 }"#)?;
+    let mut frame = Frame::default();
+    (0..20).try_for_each(|_| world.step(1.0).map(|_| ()))?;
+    world.metrics();
+    world.frame(&mut frame);
+    let substeps = 20;
+    let clock = Clock::start();
+    for _ in 0..substeps {
+        world.frame(&mut frame);
+    }
+    let (cpu_seconds, wall_seconds) = clock.stop();
+    let points = world.surfel_count();
+    Ok(Measured { points, substeps, cpu_seconds, wall_seconds, sim_seconds: 0.0, phases: Vec::new() })
+}
+
+/// Neighbor lists of 100,000 random points, about 31 neighbors each.
+fn neighbors() -> Result<Measured> {
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let points = 100_000;
+    let positions: Vec<DVec3> = (0..points).map(|_| DVec3::new(random(), random(), random())).collect();
+    let radius = (31.5 * 3.0 / (4.0 * std::f64::consts::PI * points as f64)).cbrt();
+    std::hint::black_box(Neighborhoods::within_radius(&positions, radius));
+    let substeps = 10;
+    let clock = Clock::start();
+    for _ in 0..substeps {
+        std::hint::black_box(Neighborhoods::within_radius(&positions, radius));
+    }
+    let (cpu_seconds, wall_seconds) = clock.stop();
+    Ok(Measured { points, substeps, cpu_seconds, wall_seconds, sim_seconds: 0.0, phases: Vec::new() })
+}
+
+/// A picture of 1280 x 720 of a ball of 20,000 surfels on the ground.
+fn pictures() -> Result<Measured> {
+    let frame = ball(20_000);
+    let mut renderer = Renderer::new(1280, 720);
+    let view = View { camera: camera::auto(&Bounds::of_frame(&frame), 1280.0 / 720.0), ..View::default() };
+    renderer.render(&frame, &view);
+    let substeps = 10;
+    let mut phases: Vec<(String, f64)> = renderer.phases().iter().map(|(n, _)| (n.to_string(), 0.0)).collect();
+    let clock = Clock::start();
+    for _ in 0..substeps {
+        renderer.render(&frame, &view);
+        for (sum, (_, s)) in phases.iter_mut().zip(renderer.phases()) {
+            sum.1 += s;
+        }
+    }
+    let (cpu_seconds, wall_seconds) = clock.stop();
+    Ok(Measured { points: 20_000, substeps, cpu_seconds, wall_seconds, sim_seconds: 0.0, phases })
+}
+
+/// A ball of radius 0.5 m whose surfels lie on a spiral.
+fn ball(count: usize) -> Frame {
+    let turn = std::f32::consts::PI * (3.0 - 5f32.sqrt());
+    let mut surfels = Surfels::default();
+    let size = 1.5 * 0.5 * (4.0 * std::f32::consts::PI / count as f32).sqrt();
+    for i in 0..count {
+        let y = 1.0 - 2.0 * (i as f32 + 0.5) / count as f32;
+        let (sin, cos) = (turn * i as f32).sin_cos();
+        let normal = Vec3::new(cos * (1.0 - y * y).sqrt(), y, sin * (1.0 - y * y).sqrt());
+        let (u, v) = normal.any_orthonormal_pair();
+        surfels.positions.push(Vec3::Y * 0.5 + 0.5 * normal);
+        surfels.axes_u.push(0.5 * size * u);
+        surfels.axes_v.push(0.5 * size * v);
+        surfels.normals.push(normal);
+        surfels.colors.push([197, 139, 90]);
+    }
+    let floor = ColliderFrame {
+        name: "floor".into(),
+        color: [220, 220, 220],
+        pose: DAffine3::IDENTITY,
+        look: ColliderLook::Plane,
+    };
+    let body = BodyFrame { name: "ball".into(), color: [197, 139, 90], surfels, ..Default::default() };
+    Frame { index: 0, time: 0.0, bodies: vec![body], colliders: vec![floor] }
+}
