@@ -1,8 +1,8 @@
 //! From a shape as the user wrote it to a signed distance.
 
 use super::{
-    Bounds, Capsule, Combined, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Mesh, MeshShape, Operation, Placed, Pose,
-    Scaled, Shape, Sphere, Torus,
+    Bounds, Capsule, Cloud, CloudShape, Combined, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Mesh, MeshShape,
+    Operation, Placed, Pose, Scaled, Shape, Sphere, Torus,
 };
 use crate::scene::{ShapeKind, ShapeSpec};
 use crate::{Diagnostic, Error, Result};
@@ -215,12 +215,16 @@ impl Builder<'_> {
 
     fn file_node(&mut self, spec: &ShapeSpec, key: &str, file: &str, height: Option<f64>, cloud: bool) -> Result<Node> {
         let path = self.files.resolve(file).map_err(|error| with_key(error, key))?;
+        let pose = Pose::from_degrees(spec.at, spec.rotate);
         if cloud {
-            return Err(Diagnostic::new("point clouds are not built yet").key(key).into());
+            let cloud = Cloud::read(&path).map_err(|error| with_key(error, key))?;
+            let factor = fit(Bounds::of(cloud.positions.iter().copied()), height, key)?;
+            let (shape, warnings) = CloudShape::new(&cloud.transformed(factor * spec.scale, &pose));
+            self.warnings.extend(warnings.into_iter().map(|text| format!("{file}: {text}")));
+            return Ok(Node::new(shape));
         }
         let (mesh, mut report) = Mesh::read(&path).map_err(|error| with_key(error, key))?;
         let factor = fit(mesh.bounds(), height, key)?;
-        let pose = Pose::from_degrees(spec.at, spec.rotate);
         let mesh = mesh.transformed(factor * spec.scale, &pose);
         let shape = MeshShape::new(&mesh);
         report.crossing_triangles = shape.crossing_triangles();

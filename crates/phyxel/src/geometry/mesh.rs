@@ -35,6 +35,7 @@ impl Mesh {
         Ok((mesh, report))
     }
 
+    #[allow(clippy::result_large_err)] // Once per file.
     pub(super) fn from_raw(raw: Raw) -> Result<Self, Diagnostic> {
         if raw.positions.is_empty() {
             return Err(Diagnostic::new("the file has no vertices"));

@@ -242,3 +242,43 @@ fn scanned_models_have_a_sensible_inside() {
         assert!((volume / report.volume - 1.0).abs() < 0.04, "{file}: {volume} is not {}", report.volume);
     }
 }
+
+#[test]
+fn files_become_solids_with_height_scale_and_place() {
+    use crate::scene::{ShapeKind, ShapeSpec};
+    let folder = std::env::temp_dir().join(format!("phyxel-mesh-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mesh = ball(3);
+    let mut text = String::new();
+    mesh.positions.iter().for_each(|x| text += &format!("v {} {} {}\n", x.x, x.y, x.z));
+    // One triangle is missing.
+    mesh.triangles.iter().skip(1).for_each(|[a, b, c]| text += &format!("f {} {} {}\n", a + 1, b + 1, c + 1));
+    std::fs::write(folder.join("ball.obj"), text).unwrap();
+    let files = Files { base: folder.clone(), allow_outside: false };
+    let spec = |file: &str, height| ShapeSpec {
+        at: DVec3::new(0.0, 3.0, 0.0),
+        rotate: DVec3::new(0.0, 0.0, 90.0),
+        scale: DVec3::new(2.0, 1.0, -1.0),
+        ..ShapeSpec::new(ShapeKind::Mesh { file: file.into(), height })
+    };
+    let built = build(&spec("ball.obj", Some(0.5)), &ShapeLibrary::empty(), &files).unwrap_or_else(|e| panic!("{e}"));
+    assert!(
+        built.warnings[0].contains("ball.obj: the mesh is open at 3 edges: 1 holes closed"),
+        "{:?}",
+        built.warnings
+    );
+    // 0.5 high, twice as long along x, then x turned to y.
+    let size = built.shape.bounds().size();
+    assert!(size.abs_diff_eq(DVec3::new(0.5, 1.0, 0.5), 1e-9), "{size}");
+    assert!((built.shape.distance(DVec3::new(0.0, 3.6, 0.0)) - 0.1).abs() < 1e-9);
+    assert!(built.shape.distance(DVec3::new(0.0, 3.4, 0.0)) < 0.0);
+    let mesh = built.mesh.expect("a mesh");
+    assert!(
+        mesh.volume() > 0.0 && mesh.normals.iter().zip(&mesh.positions).all(|(n, x)| n.dot(*x - DVec3::Y * 3.0) > 0.0)
+    );
+    let text =
+        |file: &str, height| build(&spec(file, height), &ShapeLibrary::empty(), &files).err().unwrap().to_string();
+    assert!(text("ball.obj", Some(0.0)).contains("shape.height"));
+    assert!(text("none.obj", None).contains("does not exist") && text("none.obj", None).contains("shape.file"));
+    std::fs::remove_dir_all(folder).unwrap();
+}

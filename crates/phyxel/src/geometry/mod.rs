@@ -2,6 +2,7 @@
 
 mod build;
 mod bvh;
+mod cloud;
 mod csg;
 mod mesh;
 mod mesh_shape;
@@ -17,6 +18,7 @@ mod triangle;
 mod winding;
 
 pub use build::{Built, Files, ShapeLibrary, build};
+pub use cloud::{Cloud, CloudShape};
 pub use csg::{Combined, Operation};
 pub use mesh::Mesh;
 pub use mesh_shape::MeshShape;
