@@ -5,7 +5,7 @@
 //! so that a restart from positions and velocities gives the same bits.
 
 use super::damping::{RigidMotion, damp_towards};
-use super::fast::{Engine, Extremes, Instructions, Kick, MoveReport, PackedEngine, Passes};
+use super::fast::{Engine, Extremes, Instructions, Kick, MoveReport, PackedEngine, Passes, Single, Split};
 use super::stencils::{StencilOptions, StencilReport, Stencils};
 use crate::error::{Diagnostic, Result};
 use crate::linalg::determinant_change;
@@ -84,10 +84,14 @@ impl MlsModel {
         }
         let engine: Box<dyn Engine> = match precision {
             Precision::Mixed => {
-                Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f32, f64>::select(instructions)))
+                Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f32, Split>::select(instructions)))
             }
-            Precision::F32 => Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f32, f32>::select(instructions))),
-            Precision::F64 => Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f64, f64>::select(instructions))),
+            Precision::F32 => {
+                Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f32, Single<f32>>::select(instructions)))
+            }
+            Precision::F64 => {
+                Box::new(PackedEngine::new(&stencils, &ranges, Passes::<f64, Single<f64>>::select(instructions)))
+            }
         };
         let mut model = Self {
             external_forces: true,

@@ -7,6 +7,19 @@ use super::real::Real;
 /// Sums of pass 1, one point per lane: entry 8 r + l is lane l of row r.
 pub(crate) type LaneSums<T> = [[T; LANES]; 24];
 
+/// What eight points send: M and N row by row, and the forces that need no neighbor loop.
+pub(crate) struct StressLanes<T> {
+    pub m: [[T; LANES]; 9],
+    pub n: [[T; LANES]; 9],
+    pub own: OwnForces<T>,
+}
+
+impl<T: Real> Default for StressLanes<T> {
+    fn default() -> Self {
+        Self { m: [[T::default(); LANES]; 9], n: [[T::default(); LANES]; 9], own: [[T::default(); LANES]; 3] }
+    }
+}
+
 /// Extremes of a chunk, lane by lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneExtremes<T> {
@@ -39,7 +52,7 @@ fn cross<T: Real>(a: &[T; 3], b: &[T; 3]) -> [T; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Turns the sums of eight points into their stress records and own forces.
+/// Turns the sums of eight points into what they send to their neighbors.
 ///
 /// `G = (H + Hᵀ + HᵀH) / 2` and `|J| - 1 = tr H + minors of H + |H|` are free of the cancellation in `JᵀJ - I` and
 /// `|J| - 1`, which f32 needs.
@@ -48,14 +61,12 @@ pub(crate) fn stress<T: Real, const FMA: bool, const FULL: bool>(
     block: &Block<T>,
     stiffness: &StiffnessBlock<T>,
     sums: &LaneSums<T>,
-    records: &mut [Record<T>; LANES],
+    lanes: &mut StressLanes<T>,
     extremes: &mut LaneExtremes<T>,
-) -> OwnForces<T> {
+) {
     let zero = T::default();
     let (one, half) = (T::of(1.0), T::of(0.5));
-    let mut m_lanes = [[zero; LANES]; 9];
-    let mut n_lanes = [[zero; LANES]; 9];
-    let mut own = [[zero; LANES]; 3];
+    let StressLanes { m: m_lanes, n: n_lanes, own } = lanes;
     for l in 0..LANES {
         let w = |r: usize, k: usize| sums[8 * r + k][l];
         let a = |r: usize, c: usize| block.a[[[0, 1, 2], [1, 3, 4], [2, 4, 5]][r][c]][l];
@@ -78,7 +89,7 @@ pub(crate) fn stress<T: Real, const FMA: bool, const FULL: bool>(
         let s = [[s[0], s[5], s[4]], [s[5], s[1], s[3]], [s[4], s[3], s[2]]];
         let mut j = h;
         for d in 0..3 {
-            j[d][d] = j[d][d] + one;
+            j[d][d] += one;
         }
         let cofactor = [cross(&j[1], &j[2]), cross(&j[2], &j[0]), cross(&j[0], &j[1])];
         let h_cofactor = cross(&h[1], &h[2]);
@@ -118,8 +129,6 @@ pub(crate) fn stress<T: Real, const FMA: bool, const FULL: bool>(
         extremes.volume_strain[l] = if volume_strain < smallest { volume_strain } else { smallest };
         extremes.total[l] += norm_squared;
     }
-    write_rows(&m_lanes, &n_lanes, records);
-    own
 }
 
 /// `S = lambda tr G I + 2 mu G` in Voigt order.
@@ -147,12 +156,12 @@ fn full_stress<T: Real, const FMA: bool>(stiffness: &StiffnessBlock<T>, l: usize
 
 /// Transposes M and N from lanes to the rows of eight records.
 #[inline(always)]
-fn write_rows<T: Real>(m: &[[T; LANES]; 9], n: &[[T; LANES]; 9], records: &mut [Record<T>; LANES]) {
+pub(crate) fn write_rows<T: Real>(stress: &StressLanes<T>, records: &mut [Record<T>; LANES]) {
     let zeros = [T::default(); LANES];
     for half in 0..2 {
         let first = 4 * half;
         for r in 0..3 {
-            for (part, lanes) in [m, n].into_iter().enumerate() {
+            for (part, lanes) in [&stress.m, &stress.n].into_iter().enumerate() {
                 let from = |k: usize| lanes[3 * r + k][first..].as_ptr();
                 let mut to = [std::ptr::null_mut(); 4];
                 for k in 0..4 {

@@ -1,7 +1,7 @@
 //! The pair work in AVX2: eight f32 lanes hold (x, kappa, q) of a point; f64 takes two vectors.
 #![allow(unsafe_code, reason = "vector instructions; every function is inlined into a shell that enables them")]
 
-use super::layout::{Node, Record};
+use super::layout::{Node, Record, Single, Split};
 use super::pair::Pair;
 use std::arch::x86_64::*;
 
@@ -23,15 +23,36 @@ unsafe fn mul_add_pd<const FMA: bool>(a: __m256d, b: __m256d, c: __m256d) -> __m
     unsafe { if FMA { _mm256_fmadd_pd(a, b, c) } else { _mm256_add_pd(_mm256_mul_pd(a, b), c) } }
 }
 
+/// Four values in both halves.
+#[inline(always)]
+unsafe fn broadcast4(from: &[f32; 4]) -> __m256 {
+    // SAFETY: inlined into a shell with the features; `from` has four values.
+    unsafe { _mm256_broadcast_ps(&*(from.as_ptr() as *const __m128)) }
+}
+
+/// Lane `L / 0x55` of each half, everywhere in that half. Written as an instruction: LLVM would narrow the argument to 128 bits and
+/// pay a second shuffle to widen each lane again.
+#[inline]
+#[target_feature(enable = "avx")]
+unsafe fn spread<const L: i32>(e: __m256) -> __m256 {
+    let out: __m256;
+    // SAFETY: inlined into a shell with AVX; no memory, no flags.
+    unsafe {
+        std::arch::asm!("vpermilps {o}, {e}, {l}", o = out(ymm_reg) out, e = in(ymm_reg) e, l = const L,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    out
+}
+
 /// Adds the outer product of `e` (its first three lanes, in both halves) and `m`.
 #[inline(always)]
 unsafe fn add_outer<const FMA: bool>(sums: [__m256; 3], e: __m256, m: __m256) -> [__m256; 3] {
     // SAFETY: inlined into a shell with the features.
     unsafe {
         [
-            mul_add_ps::<FMA>(_mm256_permute_ps::<0x00>(e), m, sums[0]),
-            mul_add_ps::<FMA>(_mm256_permute_ps::<0x55>(e), m, sums[1]),
-            mul_add_ps::<FMA>(_mm256_permute_ps::<0xAA>(e), m, sums[2]),
+            mul_add_ps::<FMA>(spread::<0x00>(e), m, sums[0]),
+            mul_add_ps::<FMA>(spread::<0x55>(e), m, sums[1]),
+            mul_add_ps::<FMA>(spread::<0xAA>(e), m, sums[2]),
         ]
     }
 }
@@ -59,12 +80,11 @@ macro_rules! single_rows {
             unsafe {
                 let record = &*record_j;
                 let m = _mm256_mul_ps(_mm256_sub_ps(_mm256_load_ps(record.xq.as_ptr()), xq_i), _mm256_set1_ps(w));
-                let row = |r: usize| _mm256_load_ps(record.rows[r].as_ptr());
-                [
-                    mul_add_ps::<FMA>(row(0), m, sums[0]),
-                    mul_add_ps::<FMA>(row(1), m, sums[1]),
-                    mul_add_ps::<FMA>(row(2), m, sums[2]),
-                ]
+                let mut sums = sums;
+                for r in 0..3 {
+                    sums[r] = mul_add_ps::<FMA>(_mm256_load_ps(record.rows[r].as_ptr()), m, sums[r]);
+                }
+                sums
             }
         }
         #[inline(always)]
@@ -78,9 +98,11 @@ macro_rules! single_rows {
         unsafe fn row_sums(sums: Self::Sums) -> [f32; 4] {
             // SAFETY: inlined into a shell with the features.
             unsafe {
-                let half = |s: __m256| _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps::<1>(s));
-                let first = _mm_hadd_ps(half(sums[0]), half(sums[1]));
-                let second = _mm_hadd_ps(half(sums[2]), _mm_setzero_ps());
+                let mut halves = [_mm_setzero_ps(); 4];
+                for r in 0..3 {
+                    halves[r] = _mm_add_ps(_mm256_castps256_ps128(sums[r]), _mm256_extractf128_ps::<1>(sums[r]));
+                }
+                let (first, second) = (_mm_hadd_ps(halves[0], halves[1]), _mm_hadd_ps(halves[2], halves[3]));
                 let mut out = [0.0; 4];
                 _mm_storeu_ps(out.as_mut_ptr(), _mm_hadd_ps(first, second));
                 out
@@ -91,27 +113,27 @@ macro_rules! single_rows {
 
 impl<const FMA: bool> Pair for Avx2Single<FMA> {
     single_rows!();
-    type U = f32;
-    type Displacement = __m256;
+    type D = Single<f32>;
+    type Own = __m256;
 
     #[inline(always)]
-    unsafe fn load_displacement(from: *const f32) -> __m256 {
-        // SAFETY: the caller vouches for four values.
-        unsafe { _mm256_broadcast_ps(&*(from as *const __m128)) }
+    unsafe fn load_displacement(from: &Single<f32>) -> __m256 {
+        // SAFETY: inlined into a shell with the features.
+        unsafe { broadcast4(&from.0) }
     }
     #[inline(always)]
     unsafe fn stretch(
         sums: Self::Sums,
         xkq_i: __m256,
         u_i: __m256,
-        node_j: *const Node<f32, f32>,
+        node_j: *const Node<f32, Single<f32>>,
         w: f32,
     ) -> Self::Sums {
         // SAFETY: the caller vouches for the record; its fields are aligned.
         unsafe {
             let node = &*node_j;
             let m = _mm256_mul_ps(_mm256_sub_ps(_mm256_load_ps(node.xkq.as_ptr()), xkq_i), _mm256_set1_ps(w));
-            let e = _mm256_sub_ps(_mm256_broadcast_ps(&*(node.u.as_ptr() as *const __m128)), u_i);
+            let e = _mm256_sub_ps(broadcast4(&node.u.0), u_i);
             add_outer::<FMA>(sums, e, m)
         }
     }
@@ -119,37 +141,38 @@ impl<const FMA: bool> Pair for Avx2Single<FMA> {
 
 impl<const FMA: bool> Pair for Avx2Mixed<FMA> {
     single_rows!();
-    type U = f64;
-    type Displacement = __m256d;
+    type D = Split;
+    type Own = [__m256; 2];
 
     #[inline(always)]
-    unsafe fn load_displacement(from: *const f64) -> __m256d {
-        // SAFETY: the caller vouches for four aligned values.
-        unsafe { _mm256_load_pd(from) }
+    unsafe fn load_displacement(from: &Split) -> [__m256; 2] {
+        // SAFETY: inlined into a shell with the features.
+        unsafe { [broadcast4(&from.high), broadcast4(&from.low)] }
     }
     #[inline(always)]
     unsafe fn stretch(
         sums: Self::Sums,
         xkq_i: __m256,
-        u_i: __m256d,
-        node_j: *const Node<f32, f64>,
+        u_i: [__m256; 2],
+        node_j: *const Node<f32, Split>,
         w: f32,
     ) -> Self::Sums {
         // SAFETY: the caller vouches for the record; its fields are aligned.
         unsafe {
             let node = &*node_j;
             let m = _mm256_mul_ps(_mm256_sub_ps(_mm256_load_ps(node.xkq.as_ptr()), xkq_i), _mm256_set1_ps(w));
-            let e = _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_load_pd(node.u.as_ptr()), u_i));
-            add_outer::<FMA>(sums, _mm256_set_m128(e, e), m)
+            let high = _mm256_sub_ps(broadcast4(&node.u.high), u_i[0]);
+            let low = _mm256_sub_ps(broadcast4(&node.u.low), u_i[1]);
+            add_outer::<FMA>(sums, _mm256_add_ps(high, low), m)
         }
     }
 }
 
 impl<const FMA: bool> Pair for Avx2Double<FMA> {
     type T = f64;
-    type U = f64;
+    type D = Single<f64>;
     type Xkq = [__m256d; 2];
-    type Displacement = [__m256d; 3];
+    type Own = [__m256d; 3];
     type Sums = [[__m256d; 2]; 3];
     const FMA: bool = FMA;
 
@@ -159,9 +182,9 @@ impl<const FMA: bool> Pair for Avx2Double<FMA> {
         unsafe { [_mm256_load_pd(from), _mm256_load_pd(from.add(4))] }
     }
     #[inline(always)]
-    unsafe fn load_displacement(from: *const f64) -> [__m256d; 3] {
-        // SAFETY: the caller vouches for four values.
-        unsafe { std::array::from_fn(|r| _mm256_set1_pd(*from.add(r))) }
+    unsafe fn load_displacement(from: &Single<f64>) -> [__m256d; 3] {
+        // SAFETY: inlined into a shell with the features.
+        unsafe { [_mm256_set1_pd(from.0[0]), _mm256_set1_pd(from.0[1]), _mm256_set1_pd(from.0[2])] }
     }
     #[inline(always)]
     unsafe fn zero() -> Self::Sums {
@@ -173,18 +196,19 @@ impl<const FMA: bool> Pair for Avx2Double<FMA> {
         mut sums: Self::Sums,
         xkq_i: [__m256d; 2],
         u_i: [__m256d; 3],
-        node_j: *const Node<f64, f64>,
+        node_j: *const Node<f64, Single<f64>>,
         w: f64,
     ) -> Self::Sums {
         // SAFETY: the caller vouches for the record; its fields are aligned.
         unsafe {
             let node = &*node_j;
             let w = _mm256_set1_pd(w);
-            let m: [__m256d; 2] = std::array::from_fn(|h| {
-                _mm256_mul_pd(_mm256_sub_pd(_mm256_load_pd(node.xkq.as_ptr().add(4 * h)), xkq_i[h]), w)
-            });
+            let mut m = [w; 2];
+            for h in 0..2 {
+                m[h] = _mm256_mul_pd(_mm256_sub_pd(_mm256_load_pd(node.xkq.as_ptr().add(4 * h)), xkq_i[h]), w);
+            }
             for r in 0..3 {
-                let e = _mm256_sub_pd(_mm256_broadcast_sd(&node.u[r]), u_i[r]);
+                let e = _mm256_sub_pd(_mm256_broadcast_sd(&node.u.0[r]), u_i[r]);
                 for h in 0..2 {
                     sums[r][h] = mul_add_pd::<FMA>(e, m[h], sums[r][h]);
                 }

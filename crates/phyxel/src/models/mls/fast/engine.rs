@@ -1,9 +1,10 @@
 //! Engine: the packed state of all points in one number format, and its passes cut into chunks for the threads.
+#![allow(clippy::type_complexity, reason = "chunks of several arrays zipped: the type is the list of arrays")]
 #![allow(unsafe_code, reason = "calls the passes, whose indices and CPU features are checked when the engine is built")]
 
 use super::algebra::LaneExtremes;
 use super::layout::{
-    Block, CHUNK, CHUNK_BLOCKS, INDEX_SCALE, LANES, Node, OwnForces, PairLists, Record, StiffnessBlock,
+    Block, CHUNK, CHUNK_BLOCKS, Displacement, INDEX_SCALE, LANES, Node, OwnForces, PairLists, Record, StiffnessBlock,
 };
 use super::passes::{Kick, Passes, Shared};
 use super::real::Real;
@@ -64,30 +65,30 @@ pub(crate) trait Engine: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// Packed state; `T` is the format of pair data, `U` that of displacements.
-pub(crate) struct PackedEngine<T: Real, U: Real> {
+/// Packed state; `T` is the format of pair data, `D` that of displacements.
+pub(crate) struct PackedEngine<T: Real, D: Displacement> {
     points: usize,
     bodies: Vec<Range<usize>>,
-    /// The point of each body whose displacement is the origin of the others', when `U` is f32: the error of a difference of
+    /// The point of each body whose displacement is the origin of the others', when `D` asks for one: the error of a difference of
     /// displacements then does not grow with the distance traveled.
     anchors: Option<Vec<usize>>,
     lists: PairLists<T>,
-    nodes: Vec<Node<T, U>>,
+    nodes: Vec<Node<T, D>>,
     records: Vec<Record<T>>,
     blocks: Vec<Block<T>>,
     stiffnesses: Vec<StiffnessBlock<T>>,
     own: Vec<OwnForces<T>>,
     extremes: Vec<LaneExtremes<T>>,
     moves: Vec<MoveReport>,
-    passes: Passes<T, U>,
+    passes: Passes<T, D>,
 }
 
-impl<T: Real, U: Real> PackedEngine<T, U> {
+impl<T: Real, D: Displacement> PackedEngine<T, D> {
     /// Packs stencils with symmetric weights; `bodies` are consecutive ranges of points.
     ///
     /// Positions, weights and q are rounded to `T` first and all constants built from the rounded values in f64, so that
     /// affine fields stay exact and momentum is kept for what is stored.
-    pub fn new(stencils: &Stencils, bodies: &[Range<usize>], passes: Passes<T, U>) -> Self {
+    pub fn new(stencils: &Stencils, bodies: &[Range<usize>], passes: Passes<T, D>) -> Self {
         let points = stencils.len();
         let block_count = points.div_ceil(LANES);
         let padded = block_count * LANES;
@@ -137,7 +138,7 @@ impl<T: Real, U: Real> PackedEngine<T, U> {
                 self.records[i].xq = self.nodes[i].xkq;
             }
         }
-        if size_of::<U>() < size_of::<f64>() {
+        if D::NEEDS_ORIGIN {
             self.anchors = Some(anchors);
         }
     }
@@ -188,7 +189,7 @@ impl<T: Real, U: Real> PackedEngine<T, U> {
 
     /// u_ij [m] as stored.
     fn displacement(&self, i: usize, j: usize) -> DVec3 {
-        DVec3::from_array(std::array::from_fn(|k| self.nodes[j].u[k].f64() - self.nodes[i].u[k].f64()))
+        self.nodes[j].u.minus(&self.nodes[i].u)
     }
 
     fn parallel(&self) -> bool {
@@ -241,17 +242,16 @@ fn set_lane<T: Real>(row: &mut StiffnessBlock<T>, l: usize, stiffness: &Stiffnes
 }
 
 /// Displacements of a chunk that starts at point `first`; `origins` has one per body.
-fn write_displacements<T: Real, U: Real>(
-    nodes: &mut [Node<T, U>],
+fn write_displacements<T: Real, D: Displacement>(
+    nodes: &mut [Node<T, D>],
     first: usize,
     bodies: &[Range<usize>],
     origins: &[DVec3],
     displacement: impl Fn(usize) -> DVec3,
 ) {
-    let set = |node: &mut Node<T, U>, u: DVec3| node.u = [U::of(u.x), U::of(u.y), U::of(u.z), U::default()];
     if origins.is_empty() {
         for (k, node) in nodes.iter_mut().enumerate() {
-            set(node, displacement(k));
+            node.u = D::of(displacement(k));
         }
         return;
     }
@@ -259,12 +259,12 @@ fn write_displacements<T: Real, U: Real>(
     let from = bodies.partition_point(|body| body.end <= first);
     for (body, origin) in bodies.iter().zip(origins).skip(from).take_while(|(body, _)| body.start < end) {
         for i in body.start.max(first)..body.end.min(end) {
-            set(&mut nodes[i - first], displacement(i - first) - *origin);
+            nodes[i - first].u = D::of(displacement(i - first) - *origin);
         }
     }
 }
 
-impl<T: Real, U: Real> Engine for PackedEngine<T, U> {
+impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
     fn set_law(&mut self, stencils: &Stencils, range: Range<usize>, law: &ElasticLaw) {
         let isotropic = match law.stiffness {
             Stiffness::Isotropic { lambda, mu } => Some((lambda, mu)),
@@ -361,7 +361,7 @@ impl<T: Real, U: Real> Engine for PackedEngine<T, U> {
         let parallel = self.points >= SERIAL_BELOW && rayon::current_num_threads() > 1;
         let work = |(chunk, (((x, v), nodes), report)): (
             usize,
-            (((&mut [DVec3], &[DVec3]), &mut [Node<T, U>]), &mut MoveReport),
+            (((&mut [DVec3], &[DVec3]), &mut [Node<T, D>]), &mut MoveReport),
         )| {
             let first = chunk * CHUNK;
             let (mut largest, mut total) = (0.0f64, 0.0);

@@ -14,6 +14,7 @@
 //! so that no pair vector is stored: a pair is an index and a weight, and (x, kappa, q) of a point is one 8-lane vector.
 
 use super::real::Real;
+use glam::DVec3;
 
 /// Points in a block; the point algebra runs over them in lanes.
 pub(crate) const LANES: usize = 8;
@@ -26,14 +27,66 @@ pub(crate) const CHUNK_BLOCKS: usize = 32;
 /// Points in a chunk.
 pub(crate) const CHUNK: usize = CHUNK_BLOCKS * LANES;
 
+/// Displacement of a point in a node [m].
+pub(crate) trait Displacement: Copy + Default + Send + Sync + 'static {
+    /// Whether displacements must be measured from a moving origin to be exact enough.
+    const NEEDS_ORIGIN: bool;
+    /// Rounds to this format.
+    fn of(u: DVec3) -> Self;
+    /// `self - other` in f64 [m].
+    fn minus(&self, other: &Self) -> DVec3;
+}
+
+/// Four values in one number format, the fourth 0.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C, align(16))]
+pub(crate) struct Single<T>(pub [T; 4]);
+
+/// An f64 as the sum of two f32 (48 bits): its differences cost no conversion, three operations on f32 lanes.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C, align(32))]
+pub(crate) struct Split {
+    /// Rounded to f32.
+    pub high: [f32; 4],
+    /// The rest, rounded to f32.
+    pub low: [f32; 4],
+}
+
+impl<T: Real> Displacement for Single<T> {
+    const NEEDS_ORIGIN: bool = size_of::<T>() < size_of::<f64>();
+    #[inline(always)]
+    fn of(u: DVec3) -> Self {
+        Self([T::of(u.x), T::of(u.y), T::of(u.z), T::default()])
+    }
+    #[inline(always)]
+    fn minus(&self, other: &Self) -> DVec3 {
+        DVec3::from_array(std::array::from_fn(|k| self.0[k].f64() - other.0[k].f64()))
+    }
+}
+
+impl Displacement for Split {
+    const NEEDS_ORIGIN: bool = false;
+    #[inline(always)]
+    fn of(u: DVec3) -> Self {
+        let high = [u.x as f32, u.y as f32, u.z as f32, 0.0];
+        let low = [(u.x - high[0] as f64) as f32, (u.y - high[1] as f64) as f32, (u.z - high[2] as f64) as f32, 0.0];
+        Self { high, low }
+    }
+    #[inline(always)]
+    fn minus(&self, other: &Self) -> DVec3 {
+        let part = |a: &[f32; 4], b: &[f32; 4], k: usize| a[k] as f64 - b[k] as f64;
+        DVec3::from_array(std::array::from_fn(|k| part(&self.high, &other.high, k) + part(&self.low, &other.low, k)))
+    }
+}
+
 /// Gathered in pass 1: rest position, control strength and correction field (constant), displacement. One cache line in f32 and mixed.
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Node<T, U> {
+pub(crate) struct Node<T, D> {
     /// x, y, z [m] from the body's center, kappa [N/m], three scaled components of q [1/m], 0.
     pub xkq: [T; 8],
-    /// Displacement [m], 0. Written by `advance` and `load`.
-    pub u: [U; 4],
+    /// Written by `advance` and `load`.
+    pub u: D,
 }
 
 /// Gathered in pass 2; two cache lines in f32. Written by pass 1 except `xq`, which is constant.

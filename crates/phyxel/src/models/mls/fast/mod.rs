@@ -15,5 +15,6 @@ mod real;
 
 pub(super) use engine::{Engine, PackedEngine};
 pub use engine::{Extremes, MoveReport};
+pub(super) use layout::{Single, Split};
 pub use passes::Instructions;
 pub(super) use passes::{Kick, Passes};

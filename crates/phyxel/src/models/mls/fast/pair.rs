@@ -1,7 +1,7 @@
 //! One neighbor's work in the two passes, and its plain-array form for every machine.
 #![allow(unsafe_code, reason = "the vector forms of this trait read records through unchecked pointers")]
 
-use super::layout::{Node, Record};
+use super::layout::{Displacement, Node, Record, Single, Split};
 use super::real::Real;
 use std::marker::PhantomData;
 
@@ -10,11 +10,11 @@ pub(crate) trait Pair: 'static {
     /// Format of pair data.
     type T: Real;
     /// Format of displacements.
-    type U: Real;
+    type D: Displacement;
     /// Eight values (x, kappa, q) of a point.
     type Xkq: Copy;
-    /// Displacement of a point.
-    type Displacement: Copy;
+    /// Displacement of a point, in registers.
+    type Own: Copy;
     /// Three rows of eight sums.
     type Sums: Copy;
     /// Whether products are added in one rounding.
@@ -24,8 +24,8 @@ pub(crate) trait Pair: 'static {
     /// `from` must be readable for eight aligned values.
     unsafe fn load_xkq(from: *const Self::T) -> Self::Xkq;
     /// # Safety
-    /// `from` must be readable for four aligned values.
-    unsafe fn load_displacement(from: *const Self::U) -> Self::Displacement;
+    /// The CPU must have the instructions.
+    unsafe fn load_displacement(from: &Self::D) -> Self::Own;
     /// Nothing summed yet.
     ///
     /// # Safety
@@ -38,8 +38,8 @@ pub(crate) trait Pair: 'static {
     unsafe fn stretch(
         sums: Self::Sums,
         xkq_i: Self::Xkq,
-        u_i: Self::Displacement,
-        node_j: *const Node<Self::T, Self::U>,
+        u_i: Self::Own,
+        node_j: *const Node<Self::T, Self::D>,
         w: Self::T,
     ) -> Self::Sums;
     /// `sums[r] += rows_j[r] * w (x_j - x_i, 0, q_j - q_i, 0)`, lane by lane.
@@ -59,14 +59,31 @@ pub(crate) trait Pair: 'static {
     unsafe fn row_sums(sums: Self::Sums) -> [Self::T; 4];
 }
 
-/// Plain arrays: any machine; without `FMA` the same bits as the vector forms without `FMA`.
-pub(crate) struct Portable<T, U, const FMA: bool>(PhantomData<(T, U)>);
+/// Differences of displacements rounded to `T`, in the same order of operations as the vector forms.
+pub(crate) trait Difference<T: Real>: Displacement {
+    fn difference(&self, other: &Self) -> [T; 3];
+}
+impl<T: Real> Difference<T> for Single<T> {
+    #[inline(always)]
+    fn difference(&self, other: &Self) -> [T; 3] {
+        std::array::from_fn(|k| self.0[k] - other.0[k])
+    }
+}
+impl Difference<f32> for Split {
+    #[inline(always)]
+    fn difference(&self, other: &Self) -> [f32; 3] {
+        std::array::from_fn(|k| (self.high[k] - other.high[k]) + (self.low[k] - other.low[k]))
+    }
+}
 
-impl<T: Real, U: Real, const FMA: bool> Pair for Portable<T, U, FMA> {
+/// Plain arrays: any machine; without `FMA` the same bits as the vector forms without `FMA`.
+pub(crate) struct Portable<T, D, const FMA: bool>(PhantomData<(T, D)>);
+
+impl<T: Real, D: Difference<T>, const FMA: bool> Pair for Portable<T, D, FMA> {
     type T = T;
-    type U = U;
+    type D = D;
     type Xkq = [T; 8];
-    type Displacement = [U; 4];
+    type Own = D;
     type Sums = [[T; 8]; 3];
     const FMA: bool = FMA;
 
@@ -76,23 +93,22 @@ impl<T: Real, U: Real, const FMA: bool> Pair for Portable<T, U, FMA> {
         unsafe { *(from as *const [T; 8]) }
     }
     #[inline(always)]
-    unsafe fn load_displacement(from: *const U) -> [U; 4] {
-        // SAFETY: the caller vouches for four values.
-        unsafe { *(from as *const [U; 4]) }
+    unsafe fn load_displacement(from: &D) -> D {
+        *from
     }
     #[inline(always)]
     unsafe fn zero() -> Self::Sums {
         [[T::default(); 8]; 3]
     }
     #[inline(always)]
-    unsafe fn stretch(mut sums: Self::Sums, xkq_i: [T; 8], u_i: [U; 4], node_j: *const Node<T, U>, w: T) -> Self::Sums {
+    unsafe fn stretch(mut sums: Self::Sums, xkq_i: [T; 8], u_i: D, node_j: *const Node<T, D>, w: T) -> Self::Sums {
         // SAFETY: the caller vouches for the record.
         let node = unsafe { &*node_j };
         let m: [T; 8] = std::array::from_fn(|l| (node.xkq[l] - xkq_i[l]) * w);
+        let e = node.u.difference(&u_i);
         for r in 0..3 {
-            let e = T::of((node.u[r] - u_i[r]).f64());
             for l in 0..8 {
-                sums[r][l] = e.mul_add::<FMA>(m[l], sums[r][l]);
+                sums[r][l] = e[r].mul_add::<FMA>(m[l], sums[r][l]);
             }
         }
         sums

@@ -4,23 +4,25 @@
 //! threads nor on the chunks.
 #![allow(unsafe_code, reason = "unchecked gathers by index, and functions that need CPU features checked at start")]
 
-use super::algebra::{LaneExtremes, LaneSums, stress, to_lanes};
-use super::layout::{Block, GROUP, INDEX_SCALE, LANES, Node, OwnForces, PairLists, Record, StiffnessBlock};
+use super::algebra::{LaneExtremes, LaneSums, StressLanes, stress, to_lanes, write_rows};
+use super::layout::{
+    Block, Displacement, GROUP, INDEX_SCALE, LANES, Node, OwnForces, PairLists, Record, Single, Split, StiffnessBlock,
+};
 use super::pair::{Pair, Portable};
 use super::real::Real;
 use glam::DVec3;
 
 /// What both passes read. All indices in `lists` are below `nodes.len()`, which is a multiple of `LANES`: checked by the engine.
-pub(crate) struct Shared<'a, T, U> {
+pub(crate) struct Shared<'a, T, D> {
     pub lists: &'a PairLists<T>,
-    pub nodes: &'a [Node<T, U>],
+    pub nodes: &'a [Node<T, D>],
     pub blocks: &'a [Block<T>],
     pub stiffnesses: &'a [StiffnessBlock<T>],
 }
 
 /// Pass 1 over the blocks from `first` on, as many as `own` has.
-pub(crate) type StressPass<T, U> =
-    unsafe fn(&Shared<T, U>, usize, &mut [Record<T>], &mut [OwnForces<T>]) -> LaneExtremes<T>;
+pub(crate) type StressPass<T, D> =
+    unsafe fn(&Shared<T, D>, usize, &mut [Record<T>], &mut [OwnForces<T>]) -> LaneExtremes<T>;
 /// Pass 2: forces of the points from `first * LANES` on, as many as `out` has.
 pub(crate) type ForcePass<T> = unsafe fn(&PairLists<T>, &[Record<T>], usize, &[OwnForces<T>], &mut [DVec3]);
 /// Pass 2 fused with the change of velocity.
@@ -38,8 +40,8 @@ pub(crate) struct Kick<'a> {
 }
 
 /// The passes of one number format, compiled for one instruction set.
-pub(crate) struct Passes<T: Real, U: Real> {
-    pub stress: StressPass<T, U>,
+pub(crate) struct Passes<T: Real, D: Displacement> {
+    pub stress: StressPass<T, D>,
     pub force: ForcePass<T>,
     pub kick: KickPass<T>,
 }
@@ -53,7 +55,7 @@ unsafe fn at<R>(records: *const R, index: u32) -> *const R {
 
 #[inline(always)]
 unsafe fn stress_pass<P: Pair>(
-    shared: &Shared<P::T, P::U>,
+    shared: &Shared<P::T, P::D>,
     first: usize,
     records: &mut [Record<P::T>],
     own: &mut [OwnForces<P::T>],
@@ -62,25 +64,39 @@ unsafe fn stress_pass<P: Pair>(
     let mut extremes = LaneExtremes::default();
     let mut sums = [[zero; 24]; LANES];
     let mut lanes: LaneSums<P::T> = [[zero; LANES]; 24];
+    let mut sent = StressLanes::default();
     let isotropic = [[zero; LANES]; 21];
     for (k, (out, own)) in records.as_chunks_mut::<LANES>().0.iter_mut().zip(own).enumerate() {
         let block = &shared.blocks[first + k];
         // SAFETY: the caller vouches for the lists.
         unsafe { stretch_block::<P>(shared, first + k, &mut sums) };
         to_lanes(&sums, &mut lanes);
-        *own = match shared.stiffnesses.get(block.stiffness as usize) {
-            None if P::FMA => stress::<P::T, true, false>(block, &isotropic, &lanes, out, &mut extremes),
-            None => stress::<P::T, false, false>(block, &isotropic, &lanes, out, &mut extremes),
-            Some(full) if P::FMA => stress::<P::T, true, true>(block, full, &lanes, out, &mut extremes),
-            Some(full) => stress::<P::T, false, true>(block, full, &lanes, out, &mut extremes),
-        };
+        match shared.stiffnesses.get(block.stiffness as usize) {
+            None if P::FMA => stress::<P::T, true, false>(block, &isotropic, &lanes, &mut sent, &mut extremes),
+            None => stress::<P::T, false, false>(block, &isotropic, &lanes, &mut sent, &mut extremes),
+            Some(full) if P::FMA => stress::<P::T, true, true>(block, full, &lanes, &mut sent, &mut extremes),
+            Some(full) => stress::<P::T, false, true>(block, full, &lanes, &mut sent, &mut extremes),
+        }
+        write_rows(&sent, out);
+        *own = sent.own;
     }
     extremes
 }
 
+/// What pass 1 subtracts from a neighbor's node: x, -kappa, q, and the displacement.
+#[inline(always)]
+unsafe fn own_node<P: Pair>(node: &Node<P::T, P::D>) -> (P::Xkq, P::Own) {
+    #[repr(align(64))]
+    struct Aligned<T>([T; 8]);
+    let mut xkq = Aligned(node.xkq);
+    xkq.0[3] = -xkq.0[3];
+    // SAFETY: `xkq` has eight aligned values; the caller vouches for the CPU.
+    unsafe { (P::load_xkq(xkq.0.as_ptr()), P::load_displacement(&node.u)) }
+}
+
 /// Pair loop of pass 1 for one block.
 #[inline(always)]
-unsafe fn stretch_block<P: Pair>(shared: &Shared<P::T, P::U>, block: usize, sums: &mut [[P::T; 24]; LANES]) {
+unsafe fn stretch_block<P: Pair>(shared: &Shared<P::T, P::D>, block: usize, sums: &mut [[P::T; 24]; LANES]) {
     let nodes = shared.nodes.as_ptr();
     let (indices, weights) = (shared.lists.indices.as_ptr(), shared.lists.weights.as_ptr());
     for g in 0..LANES / GROUP {
@@ -88,11 +104,7 @@ unsafe fn stretch_block<P: Pair>(shared: &Shared<P::T, P::U>, block: usize, sums
         let (mut k, end) = (shared.lists.starts[group] as usize, shared.lists.starts[group + 1] as usize);
         // SAFETY: every index in the lists is that of a node; `k + l` stays below `end`, a multiple of GROUP further on.
         unsafe {
-            let mine: [(P::Xkq, P::Displacement); GROUP] = std::array::from_fn(|l| {
-                let mut node = shared.nodes[group * GROUP + l];
-                node.xkq[3] = -node.xkq[3];
-                (P::load_xkq(node.xkq.as_ptr()), P::load_displacement(node.u.as_ptr()))
-            });
+            let mine = [own_node::<P>(&shared.nodes[group * GROUP]), own_node::<P>(&shared.nodes[group * GROUP + 1])];
             let mut acc = [P::zero(); GROUP];
             while k < end {
                 for l in 0..GROUP {
@@ -123,7 +135,8 @@ unsafe fn pull_block<P: Pair>(
         let (mut k, end) = (lists.starts[group] as usize, lists.starts[group + 1] as usize);
         // SAFETY: every index in the lists is that of a record; `k + l` stays below `end`.
         unsafe {
-            let mine: [P::Xkq; GROUP] = std::array::from_fn(|l| P::load_xkq(records[group * GROUP + l].xq.as_ptr()));
+            let mine =
+                [P::load_xkq(records[group * GROUP].xq.as_ptr()), P::load_xkq(records[group * GROUP + 1].xq.as_ptr())];
             let mut acc = [P::zero(); GROUP];
             while k < end {
                 for l in 0..GROUP {
@@ -190,7 +203,7 @@ macro_rules! shell {
             use super::*;
             $(#[target_feature(enable = $feature)])?
             unsafe fn stress<P: Pair>(
-                shared: &Shared<P::T, P::U>,
+                shared: &Shared<P::T, P::D>,
                 first: usize,
                 records: &mut [Record<P::T>],
                 own: &mut [OwnForces<P::T>],
@@ -221,7 +234,7 @@ macro_rules! shell {
                 unsafe { kick_pass::<P>(lists, records, first, own, kick) }
             }
             /// The passes with the pair work `P`.
-            pub(super) fn passes<P: Pair>() -> Passes<P::T, P::U> {
+            pub(super) fn passes<P: Pair>() -> Passes<P::T, P::D> {
                 Passes { stress: stress::<P>, force: force::<P>, kick: kick::<P> }
             }
         }
@@ -304,6 +317,6 @@ macro_rules! passes_of {
         }
     };
 }
-passes_of!(f32, f32, Avx2Single);
-passes_of!(f32, f64, Avx2Mixed);
-passes_of!(f64, f64, Avx2Double);
+passes_of!(f32, Single<f32>, Avx2Single);
+passes_of!(f32, Split, Avx2Mixed);
+passes_of!(f64, Single<f64>, Avx2Double);
