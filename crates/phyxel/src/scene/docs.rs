@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 const HEAD: &str = "# Scene files
 
-This page is generated from the table of keys in `crates/phyxel/src/scene/keys.rs`; a test compares the two and
+This page is generated from the table of keys in `crates/phyxel/src/scene/keys/`; a test compares the two and
 `UPDATE_GOLDEN=1 cargo test --release scene_format` writes it anew. `docs/scene.schema.json` is the same as a JSON Schema for editors.
 
 A scene is a TOML file. SI units, y up, right-handed. The smallest one:
@@ -45,7 +45,8 @@ pub fn scene_format() -> String {
         if !section.doc.is_empty() {
             let _ = writeln!(out, "{}\n", section.doc);
         }
-        write_keys(&mut out, section.all_keys(), section.partial);
+        let default = if section.partial { |_: &Key| "stays".to_string() } else { default_of };
+        write_keys(&mut out, section.all_keys(), default);
         write_later(&mut out, section);
     }
     write_shapes(&mut out);
@@ -54,16 +55,18 @@ pub fn scene_format() -> String {
     out
 }
 
-fn write_keys(out: &mut String, keys: impl Iterator<Item = &'static Key>, partial: bool) {
+fn write_keys(out: &mut String, keys: impl Iterator<Item = &'static Key>, default: fn(&Key) -> String) {
     out.push_str("| key | takes | default | meaning |\n|---|---|---|---|\n");
     for key in keys {
-        let default = match key.default {
-            _ if partial => "stays".to_string(),
-            Default::Required => "**required**".to_string(),
-            Default::Absent(otherwise) => otherwise.to_string(),
-            Default::Value(value) => format!("`{value}`: {}", key.why),
-        };
-        let _ = writeln!(out, "| `{}` | {} | {default} | {} |", key.name, takes(&key.kind), meaning(key));
+        let _ = writeln!(out, "| `{}` | {} | {} | {} |", key.name, takes(&key.kind), default(key), meaning(key));
+    }
+}
+
+fn default_of(key: &Key) -> String {
+    match key.default {
+        Default::Required => "**required**".to_string(),
+        Default::Absent(otherwise) => otherwise.to_string(),
+        Default::Value(value) => format!("`{value}`: {}", key.why),
     }
 }
 
@@ -144,7 +147,7 @@ fn write_shapes(out: &mut String) {
         let _ = writeln!(out, "| `{}` | {} | {} |", section.header, keys.collect::<Vec<_>>().join(" "), section.doc);
     }
     out.push_str("\nKeys of every shape:\n\n");
-    write_keys(out, SHAPES[0].common.iter(), false);
+    write_keys(out, SHAPES[0].common.iter(), default_of);
     let names: Vec<String> = builtin::shape_names().map(|n| format!("`{n}`")).collect();
     let _ = writeln!(out, "\nBuilt-in shapes for `use`: {}.", names.join(", "));
 }

@@ -133,10 +133,16 @@ struct Place<'a> {
     table: &'a Table<'a>,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// The table without a check of its keys: only the place of a fault is wanted.
+    fn unchecked(&self) -> Table<'a> {
+        Table { node: self.node, path: self.path.clone(), section: &SHAPES[0], file: self.table.file }
+    }
     fn fault(&self, what: impl Into<String>) -> Diagnostic {
-        // An empty section: only the place of the fault is wanted.
-        Table { node: self.node, path: self.path.clone(), section: &SHAPES[0], file: self.table.file }.fault(what)
+        self.unchecked().fault(what)
+    }
+    fn fault_of_kind(&self, what: impl Into<String>) -> Diagnostic {
+        self.unchecked().fault_of("kind", what)
     }
 }
 
@@ -179,15 +185,14 @@ fn find_section(place: &Place) -> Result<&'static Section> {
     let kind = match (place.node.get("kind"), place.node.get("use")) {
         (None, Some(_)) => "use",
         (Some(Node { value: Value::Text(kind), .. }), _) => kind.as_str(),
-        (Some(_), _) => return Err(place.fault("`kind` is not a string").expected(one_of(names())).into()),
+        (Some(_), _) => return Err(place.fault_of_kind("`kind` is not a string").expected(one_of(names())).into()),
         (None, None) => return Err(place.fault("`kind` is missing").expected(expected).into()),
     };
     if let Some((_, why)) = SHAPES_LATER.iter().find(|(name, _)| *name == kind) {
-        return Err(place.fault(format!("the shape \"{kind}\" is not in this version")).hint(*why).into());
+        return Err(place.fault_of_kind(format!("the shape \"{kind}\" is not in this version")).hint(*why).into());
     }
     SHAPES.iter().find(|s| s.header == kind).ok_or_else(|| {
-        let mut fault = place.fault(format!("unknown shape \"{kind}\"")).expected(one_of(names()));
-        fault.key = fault.key.map(|k| k.replacen(&place.path, &format!("{}.kind", place.path), 1));
+        let mut fault = place.fault_of_kind(format!("unknown shape \"{kind}\"")).expected(one_of(names()));
         fault.hint = closest(kind, names()).map(|n| format!("\"{n}\""));
         fault.into()
     })

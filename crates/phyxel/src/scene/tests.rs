@@ -188,6 +188,7 @@ fn faults_say_what_where_and_what_to_try() {
     check("format = 1\ngravty = 3", &["unknown key `gravty`", "test.toml:2, gravty", "try: `gravity`"]);
     check("format = 1\n[[body]]\nname = \"a\"", &["`shape` is missing", "test.toml:2, body[0].shape"]);
     check_more("spacng = 1", &["unknown key `spacng`", "test.toml:5, body[0].spacng", "try: `spacing`"]);
+    check_more("young = 1e5", &["unknown key `young`", "`young` is a key of material"]);
     check_more("spacing = 0.1\npoints = 10", &["`spacing` and `points` exclude each other", "test.toml:6"]);
     check_more("spacing = \"2 kg\"", &["\"2 kg\" is a mass", "body[0].spacing", "a length"]);
     check_more("spacing = \"2\"", &["\"2\" has no unit", "2 without quotes means m"]);
@@ -380,6 +381,7 @@ fn faults_of_set_name_the_flag() {
     flag("body.0.material.young", "1 kg", &["is a mass", "--set body.0.material.young=1 kg"]);
     flag("body.blok.points", "1", &["body has no \"blok\"", "try: body.block"]);
     flag("body.7.points", "1", &["a number from 0 to 0, or a name"]);
+    flag("body.0.shape.kind", "spere", &["unknown shape \"spere\"", "body[0].shape.kind"]);
     flag("duration.x", "1", &["duration is a string"]);
     flag("body..x", "1", &["empty part"]);
     flag("", "1", &["empty part"]);

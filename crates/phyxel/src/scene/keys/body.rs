@@ -1,0 +1,271 @@
+//! Keys of a body and all that belongs to it.
+
+use super::MAX_POINTS;
+use super::{Key, Kind, Range, Section, absent, choice, later, required, section, with};
+use crate::scene::units::Dimension as D;
+
+pub(in crate::scene) static BODY: Section = Section {
+    header: "[[body]]",
+    doc: "A piece of matter. Its shape is scaled, rotated, moved to `at`, filled with points and made of `material`.",
+    keys: &[
+        absent("name", Kind::Name, "`body0`, `body1`, ...", "Name, unique among the bodies."),
+        with(
+            "model",
+            Kind::Choice(&[
+                choice("mls", "moving-least-squares elasticity [MKN04]: solids that bounce and bend"),
+                later("embedded", "the model for clay and dough comes in a later version"),
+                later("lattice", "the model for melting, freezing and liquids comes in a later version"),
+                later("shell", "the model for cloth and foil comes in a later version"),
+            ]),
+            "\"mls\"",
+            "Which method moves it.",
+            "the model of this version",
+        ),
+        required("shape", Kind::Shape, "Its shape in its own frame, see Shapes."),
+        with("at", Kind::Vector(D::LENGTH), "[0, 0, 0]", "Place of the shape's origin.", "the origin"),
+        with("rotate", Kind::Vector(D::ANGLE), "[0, 0, 0]", "Rotation about x, then y, then z.", "upright"),
+        with("scale", Kind::Quantity(D::NONE, Range::Positive), "1", "Scale factor.", "as modeled"),
+        with("velocity", Kind::Vector(D::VELOCITY), "[0, 0, 0]", "Initial velocity.", "at rest"),
+        with(
+            "spin",
+            Kind::Vector(D::ANGULAR_VELOCITY),
+            "[0, 0, 0]",
+            "Initial angular velocity about the center of mass.",
+            "at rest",
+        ),
+        absent(
+            "spacing",
+            Kind::Quantity(D::LENGTH, Range::Positive),
+            "from `points`",
+            "Distance between points. Give this or `points`, not both.",
+        ),
+        absent(
+            "points",
+            Kind::Count(1, MAX_POINTS),
+            "2000, unless `spacing` is given: some 12 points across, quick and faithful enough",
+            "Wanted number of points.",
+        ),
+        with(
+            "sampling",
+            Kind::Choice(&[
+                choice("regular", "cell centers of a cubic grid"),
+                choice("poisson", "blue noise, relaxed"),
+                choice("graded", "fine at the surface, coarse inside"),
+            ]),
+            "\"poisson\"",
+            "How points fill the volume.",
+            "follows curved shapes and has no preferred direction",
+        ),
+        absent("material", Kind::Table(&MATERIAL), "all defaults: a soft solid", "What it is made of."),
+        absent("surface", Kind::Table(&SURFACE), "20000 surfels", "What is drawn."),
+        absent("color", Kind::Color, "from a palette, by the body's number", "Color, `#rrggbb`."),
+        absent(
+            "regions",
+            Kind::Tables(&REGION),
+            "none but `all`",
+            "Named parts, for pins, forces and probes. `all` always exists.",
+        ),
+    ],
+    common: &[],
+    later: &[("temperature", HEAT_LATER), ("heat", HEAT_LATER)],
+    partial: false,
+};
+
+const HEAT_LATER: &str = "heat comes in a later version; leave the key out";
+const PLASTIC_LATER: &str = "plastic flow comes in a later version; this one is elastic only, leave the key out";
+
+/// Keys of a material that an event may change too.
+static MATERIAL_CHANGEABLE: &[Key] = &[
+    with(
+        "young",
+        Kind::Quantity(D::PRESSURE, Range::Above(0.0, 1e13)),
+        "1e5",
+        "Young's modulus: force per area for a stretch to twice the length. With a preset that has a grain, scales all its moduli.",
+        "a firm jelly: soft enough to see it bend, stiff enough to stand",
+    ),
+    with(
+        "poisson",
+        Kind::Quantity(D::NONE, Range::Any),
+        "0.3",
+        "Poisson's ratio: contraction across per stretch along; above -1, below 0.5.",
+        "most solids lie near",
+    ),
+    with(
+        "density",
+        Kind::Quantity(D::DENSITY, Range::Above(0.0, 1e6)),
+        "1000",
+        "Mass per volume.",
+        "water's, and that of most soft matter",
+    ),
+    with(
+        "damping",
+        Kind::Quantity(D::RATE, Range::NotNegative),
+        "0.5",
+        "Rate at which motion other than rigid motion dies away.",
+        "vibrations fade over some seconds, falls and spins are not braked",
+    ),
+    with(
+        "volume_stiffness",
+        Kind::Quantity(D::PRESSURE, Range::Between(0.0, 1e13)),
+        "0",
+        "Extra resistance to volume change; adds to the bulk modulus.",
+        "`young` and `poisson` alone say what the matter does",
+    ),
+    absent(
+        "collapse_stiffness",
+        Kind::Quantity(D::PRESSURE, Range::Between(0.0, 1e13)),
+        "3 times `young`",
+        "Resistance to collapse and inversion; acts only below `collapse_ratio`.",
+    ),
+    with(
+        "collapse_ratio",
+        Kind::Quantity(D::NONE, Range::Between(0.0, 1.0)),
+        "0.6",
+        "Volume ratio below which `collapse_stiffness` acts.",
+        "out of the range of ordinary loads",
+    ),
+    with(
+        "control",
+        Kind::Quantity(D::NONE, Range::Between(0.0, 100.0)),
+        "1.5",
+        "Strength of the control of zero-energy modes.",
+        "smallest that keeps points from pairing, without stiffening",
+    ),
+];
+
+pub(in crate::scene) static MATERIAL: Section = Section {
+    header: "material = { ... }",
+    doc: "What a body is made of. A preset fills all keys; keys that are written win over the preset.",
+    keys: &[
+        absent("preset", Kind::Text, "the defaults below", "Name of a ready-made material, see Presets."),
+        absent(
+            "anisotropy",
+            Kind::Table(&ANISOTROPY),
+            "the same in all directions",
+            "Stiffness that depends on direction: grain.",
+        ),
+    ],
+    common: MATERIAL_CHANGEABLE,
+    later: MATERIAL_LATER,
+    partial: false,
+};
+
+const MATERIAL_LATER: &[(&str, &str)] = &[
+    ("yield_strain", PLASTIC_LATER),
+    ("yield_stress", PLASTIC_LATER),
+    ("creep", PLASTIC_LATER),
+    ("hardening", PLASTIC_LATER),
+    ("melting_point", HEAT_LATER),
+    ("conductivity", HEAT_LATER),
+    ("heat_capacity", HEAT_LATER),
+    ("temperature", HEAT_LATER),
+];
+
+pub(in crate::scene) static ANISOTROPY: Section = section(
+    "material.anisotropy = { ... }",
+    "Either `young`, `poisson` and `shear` of a material with three planes of symmetry (wood), or all 21 constants as `stiffness`.",
+    &[
+        absent("young", Kind::Numbers(3, D::PRESSURE), "`stiffness` is given", "Young's moduli along x, y, z."),
+        absent(
+            "poisson",
+            Kind::Numbers(3, D::NONE),
+            "0, 0, 0",
+            "Poisson's ratios xy, yz, zx: pull along the first, contraction along the second.",
+        ),
+        absent("shear", Kind::Numbers(3, D::PRESSURE), "`stiffness` is given", "Shear moduli xy, yz, zx."),
+        absent(
+            "stiffness",
+            Kind::Numbers(21, D::PRESSURE),
+            "`young` and `shear` are given",
+            "Upper triangle of the 6x6 stiffness row by row, in the order xx yy zz yz zx xy.",
+        ),
+        with(
+            "rotate",
+            Kind::Vector(D::ANGLE),
+            "[0, 0, 0]",
+            "Rotation of the material's axes against the body's.",
+            "grain along the body's axes",
+        ),
+    ],
+);
+
+pub(in crate::scene) static SURFACE: Section = section(
+    "surface = { ... }",
+    "What is drawn of a body.",
+    &[
+        with(
+            "kind",
+            Kind::Choice(&[
+                choice("none", "nothing"),
+                choice("points", "the points themselves, as balls"),
+                choice("surfels", "small ellipses carried by the points"),
+                later("detail", "this surface comes in a later version; surfels are near to it"),
+                later("skin", "this surface comes in a later version; surfels are near to it"),
+                later("mesh", "this surface comes in a later version; surfels are near to it"),
+            ]),
+            "\"surfels\"",
+            "What kind of surface.",
+            "smooth at any deformation",
+        ),
+        with("count", Kind::Count(1, MAX_POINTS), "20000", "Wanted number of surfels.", "no holes at 1280x720"),
+    ],
+);
+
+pub(in crate::scene) static REGION: Section = section(
+    "regions = [ { ... } ]",
+    "A named part of a body: the points that lie there at the start, in world space. Exactly one of the keys after `name`.",
+    &[
+        required("name", Kind::Name, "Name, unique in the body."),
+        absent("box", Kind::Table(&REGION_BOX), "", "Points in an axis-aligned box."),
+        absent("sphere", Kind::Table(&REGION_SPHERE), "", "Points in a ball."),
+        absent("half_space", Kind::Table(&REGION_HALF_SPACE), "", "Points p with normal·p > offset."),
+        absent("nearest", Kind::Table(&REGION_NEAREST), "", "The points nearest to a place."),
+    ],
+);
+pub(in crate::scene) static REGION_BOX: Section = section(
+    "box = { ... }",
+    "",
+    &[
+        required("min", Kind::Vector(D::LENGTH), "Lower corner."),
+        required("max", Kind::Vector(D::LENGTH), "Upper corner."),
+    ],
+);
+pub(in crate::scene) static REGION_SPHERE: Section = section(
+    "sphere = { ... }",
+    "",
+    &[
+        required("center", Kind::Vector(D::LENGTH), "Center."),
+        required("radius", Kind::Quantity(D::LENGTH, Range::Positive), "Radius."),
+    ],
+);
+pub(in crate::scene) static REGION_HALF_SPACE: Section = section(
+    "half_space = { ... }",
+    "",
+    &[
+        required("normal", Kind::Vector(D::NONE), "Direction; its length does not matter."),
+        with(
+            "offset",
+            Kind::Quantity(D::LENGTH, Range::Any),
+            "0",
+            "Distance of the plane from the origin along `normal`.",
+            "through the origin",
+        ),
+    ],
+);
+pub(in crate::scene) static REGION_NEAREST: Section = section(
+    "nearest = { ... }",
+    "",
+    &[
+        required("to", Kind::Vector(D::LENGTH), "The place."),
+        with("count", Kind::Count(1, MAX_POINTS), "1", "How many points.", "one"),
+    ],
+);
+
+pub(in crate::scene) static EVENT_SET: Section = Section {
+    header: "set = { ... }",
+    doc: "New values of material keys; what is left out stays.",
+    keys: &[],
+    common: MATERIAL_CHANGEABLE,
+    later: MATERIAL_LATER,
+    partial: true,
+};
