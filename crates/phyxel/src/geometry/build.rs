@@ -295,7 +295,12 @@ fn simple(kind: &ShapeKind, scale: DVec3, round: f64, key: &str) -> Result<Optio
         }
         ShapeKind::Ellipsoid { radii } => {
             lengths("radii", radii)?;
-            Simple::exact(Ellipsoid { radii: radii * s }, f64::INFINITY)
+            let radii = radii * s;
+            if radii == DVec3::splat(radii.x) {
+                Simple::exact(Sphere { radius: radii.x }, f64::INFINITY)
+            } else {
+                Simple::exact(Ellipsoid { radii }, f64::INFINITY)
+            }
         }
         ShapeKind::Cylinder { radius, height } => {
             length("radius", radius)?;

@@ -115,6 +115,22 @@ fn holes_are_closed_and_told() {
 }
 
 #[test]
+fn long_rims_are_closed_too() {
+    // A tube with two open ends of 700 edges.
+    let n = 700;
+    let mut mesh = Mesh::default();
+    for i in 0..n {
+        let (s, c) = (2.0 * PI * f64::from(i) / f64::from(n)).sin_cos();
+        mesh.positions.extend([DVec3::new(c, -1.0, s), DVec3::new(c, 1.0, s)]);
+        let (a, b) = (2 * i as u32, 2 * ((i + 1) % n) as u32);
+        mesh.triangles.extend([[a, a + 1, b], [b, a + 1, b + 1]]);
+    }
+    let report = mesh.repair();
+    assert!(report.closed && report.closed_holes == 2, "{report:?}");
+    assert!((mesh.volume() / (2.0 * PI) - 1.0).abs() < 1e-3 && (mesh.area() / (6.0 * PI) - 1.0).abs() < 1e-3);
+}
+
+#[test]
 fn flipped_triangles_and_inside_out_pieces_are_turned() {
     let mut mesh = ball(2);
     for t in mesh.triangles.iter_mut().step_by(5) {

@@ -94,7 +94,8 @@ impl Ellipsoid {
             let slope = -2.0 * (term * term / denominator).element_sum();
             let step = -g / slope;
             u += step;
-            if step <= 1e-16 * u {
+            // Convergence is quadratic: the next step would be below rounding.
+            if step <= 1e-9 * u {
                 break;
             }
         }
@@ -105,17 +106,28 @@ impl Ellipsoid {
     }
 }
 
+impl Ellipsoid {
+    fn contains(&self, p: DVec3) -> bool {
+        (p / self.radii).length_squared() < 1.0
+    }
+}
+
 impl Shape for Ellipsoid {
     fn distance(&self, p: DVec3) -> f64 {
-        let inside = (p / self.radii).length_squared() < 1.0;
         let d = p.distance(self.closest(p));
-        if inside { -d } else { d }
+        if self.contains(p) { -d } else { d }
     }
     fn bounds(&self) -> Bounds {
         centered(self.radii)
     }
     fn normal(&self, p: DVec3) -> DVec3 {
-        (self.closest(p) / (self.radii * self.radii)).try_normalize().unwrap_or(DVec3::Y)
+        self.distance_normal(p).1
+    }
+    fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
+        let foot = self.closest(p);
+        let d = p.distance(foot);
+        let normal = (foot / (self.radii * self.radii)).try_normalize().unwrap_or(DVec3::Y);
+        (if self.contains(p) { -d } else { d }, normal)
     }
 }
 

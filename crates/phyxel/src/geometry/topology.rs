@@ -9,6 +9,8 @@ use std::f64::consts::PI;
 
 /// Holes are closed as long as their caps are smaller than this part of the piece's area; beyond, a piece is a sheet, not a solid with holes.
 const LARGEST_CAP: f64 = 0.7;
+/// Longer rings are cut before they are filled.
+const LONGEST_RING: usize = 256;
 /// Work allowed for telling cavities from inside-out pieces: triangles times pieces.
 const MOST_CAVITY_WORK: usize = 200_000_000;
 
@@ -265,7 +267,7 @@ fn close_holes(mesh: &mut Mesh, edges: &Edges, report: &mut MeshReport) {
         let corners: Vec<DVec3> = ring.iter().map(|&v| mesh.positions[v as usize]).collect();
         let caps = &mut caps[piece as usize];
         caps.holes += 1;
-        triangulate(&corners, |t| {
+        cap(&corners, |t| {
             caps.area += 0.5 * area_vector(t.map(|k| corners[k])).length();
             caps.triangles.push(t.map(|k| ring[k]));
         });
@@ -275,6 +277,25 @@ fn close_holes(mesh: &mut Mesh, edges: &Edges, report: &mut MeshReport) {
             mesh.triangles.extend(caps.triangles);
             report.closed_holes += caps.holes;
         }
+    }
+}
+
+/// Triangles over a ring. A long ring is first cut in two where its ends are nearest, which keeps the triangles short.
+fn cap(corners: &[DVec3], mut emit: impl FnMut([usize; 3])) {
+    let mut open = vec![(0..corners.len()).collect::<Vec<usize>>()];
+    while let Some(ring) = open.pop() {
+        let n = ring.len();
+        if n <= LONGEST_RING {
+            let places: Vec<DVec3> = ring.iter().map(|&k| corners[k]).collect();
+            triangulate(&places, |t| emit(t.map(|k| ring[k])));
+            continue;
+        }
+        // Halves of equal count, so the work stays small.
+        let width = |&i: &usize| corners[ring[i]].distance_squared(corners[ring[i + n / 2]]);
+        let first = (0..n - n / 2).min_by(|a, b| width(a).total_cmp(&width(b))).unwrap_or(0);
+        let (from, to) = (first, first + n / 2);
+        open.push(ring[to..].iter().chain(&ring[..=from]).copied().collect());
+        open.push(ring[from..=to].to_vec());
     }
 }
 
