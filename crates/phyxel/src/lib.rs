@@ -33,6 +33,8 @@ pub mod motion;
 
 pub mod contact;
 
+pub mod guard;
+
 pub mod body;
 mod checkpoint;
 pub mod events;
