@@ -212,9 +212,10 @@ impl Tree {
         found
     }
 
+    /// Pseudonormal where the nearest point is; zero where the triangles there have no extent.
     fn pseudonormal(&self, nearest: &Nearest) -> DVec3 {
         match nearest.feature {
-            Feature::Face => area_vector(self.corners[nearest.triangle]).normalize_or(DVec3::Y),
+            Feature::Face => area_vector(self.corners[nearest.triangle]).normalize_or_zero(),
             Feature::Corner(k) => self.pseudonormals[nearest.triangle][k].as_dvec3(),
             Feature::Edge(k) => self.pseudonormals[nearest.triangle][3 + k].as_dvec3(),
         }
@@ -251,8 +252,8 @@ fn pseudonormals(mesh: &Mesh, edges: &Edges, places: &[u32]) -> Vec<[Vec3; 6]> {
             at_places[places[mesh.triangles[t][k] as usize] as usize] += angle * normals[t];
         }
     }
-    let unit = |n: DVec3| n.normalize_or(DVec3::Y).as_vec3();
-    let mut result: Vec<[Vec3; 6]> = vec![[Vec3::Y; 6]; count];
+    let unit = |n: DVec3| n.normalize_or_zero().as_vec3();
+    let mut result: Vec<[Vec3; 6]> = vec![[Vec3::ZERO; 6]; count];
     for t in 0..count {
         for k in 0..3 {
             result[t][k] = unit(at_places[places[mesh.triangles[t][k] as usize] as usize]);

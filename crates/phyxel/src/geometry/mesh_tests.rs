@@ -193,6 +193,19 @@ fn an_open_bowl_has_a_continuous_distance() {
 }
 
 #[test]
+fn triangles_on_a_line_keep_the_surface_whole() {
+    // One edge of a tetrahedron has a vertex in its middle on one side only; a flat triangle fills the gap.
+    let mut mesh = Mesh {
+        positions: vec![DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z, DVec3::X * 0.5],
+        triangles: vec![[0, 2, 4], [4, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2], [0, 4, 1]],
+        ..Mesh::default()
+    };
+    let report = mesh.repair();
+    assert!(report.closed && report.triangles == 6, "{report:?}");
+    check_against_brute(&mesh, 1.2);
+}
+
+#[test]
 fn degenerate_triangles_are_dropped() {
     let mut mesh = ball(1);
     let count = mesh.triangles.len();
