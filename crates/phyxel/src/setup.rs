@@ -49,7 +49,7 @@ impl World {
         let mut radii = Vec::new();
         let (mut bodies, mut sampled) = (Vec::new(), Vec::new());
         for (b, spec) in scene.bodies.iter().enumerate() {
-            let key = format!("body[{b}].shape");
+            let key = format!("body[{b}]");
             let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
             let (body, one) = add_body(b, spec, scene.seed, &built, &mut points, &mut radii)?;
@@ -192,7 +192,7 @@ fn add_colliders(
 ) -> Result<(Colliders, Vec<(usize, ColliderLook)>)> {
     let (mut list, mut looks) = (Vec::new(), Vec::new());
     for (k, spec) in scene.colliders.iter().enumerate() {
-        let key = format!("collider[{k}].shape");
+        let key = format!("collider[{k}]");
         let built = build(&spec.shape, shapes, files).map_err(|e| e.under_key(&key))?;
         warnings.extend(built.warnings.iter().map(|w| format!("collider '{}': {w}", spec.name)));
         if spec.visible {
