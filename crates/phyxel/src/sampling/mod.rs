@@ -3,12 +3,14 @@
 mod occupancy;
 mod patches;
 mod relaxed;
+mod surfels;
 #[cfg(test)]
 mod tests;
 mod triangulation;
 mod volume;
 mod voronoi;
 
+pub use surfels::sample_surfels;
 pub use volume::{SampleSize, sample_volume};
 
 use glam::DVec3;

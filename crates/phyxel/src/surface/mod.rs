@@ -1,5 +1,9 @@
 //! The drawn surface: surfels carried by the points. Physics never reads it.
 
+mod displacement;
+
+pub use displacement::{Carrier, Falloff};
+
 use glam::Vec3;
 
 /// Surface elements: small ellipses, one flat array per quantity. f32: only pictures read them.

@@ -1,0 +1,299 @@
+//! Carries surfels by the points they lie among, [MKN04] 5.1.
+//!
+//! Each point i moves its surroundings by the affine map y = y_i + F_i (p - x_i) (x rest, y current position, F its
+//! deformation gradient). A surfel blends the maps of the points near its rest position with fixed weights, and its
+//! axes and normal follow the blended gradient: exact for affine motion. The gradient of the weights themselves is left
+//! out of the axes.
+//!
+//! Differs from [MKN04] eq. 27: the weights fade to zero at the end of the support, so that the surface has no steps
+//! there. Points across a narrow gap of the same body are blended like any others.
+
+use super::Surfels;
+use crate::neighbors::Grid;
+use glam::{DMat3, DVec3, Mat3, Vec3, Vec3A, Vec4};
+use rayon::prelude::*;
+
+/// Most points that carry one surfel.
+const MOST_CARRIERS: usize = 16;
+/// Surfels per parallel task.
+const CHUNK: usize = 512;
+
+/// How the weight of a point falls with distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Falloff {
+    /// exp(-r²/radius²) - exp(-1): zero at the end of the support.
+    #[default]
+    Fading,
+    /// exp(-r²/radius²), cut off at the end of the support, as printed in [MKN04].
+    Gaussian,
+}
+
+/// Surfels bound to points.
+#[derive(Debug, Clone, Default)]
+pub struct Carrier {
+    rest: Surfels,
+    /// First entry of each surfel in `points` and `weights`. Written by `bind`.
+    starts: Vec<u32>,
+    /// Points that carry a surfel, ascending. Written by `bind`.
+    points: Vec<u32>,
+    /// Their weights; those of one surfel sum to 1. Written by `bind`.
+    weights: Vec<f32>,
+    /// Middle of the surfels at rest, for accuracy in f32 [m].
+    middle: DVec3,
+    /// The points' maps of this frame. Written by `update`.
+    maps: Vec<Map>,
+}
+
+/// An affine map by columns: linear part, then shift.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Map([Vec4; 4]);
+
+impl Carrier {
+    /// Binds surfels at rest to points at rest, each of which reaches as far as its support radius [m]. A surfel out of
+    /// reach of all is carried by the nearest point.
+    pub fn bind(rest: Surfels, rest_positions: &[DVec3], support_radii: &[f64]) -> Self {
+        Self::bind_with(rest, rest_positions, support_radii, Falloff::Fading)
+    }
+
+    /// Like `bind`, with a choice of weights.
+    pub fn bind_with(rest: Surfels, rest_positions: &[DVec3], support_radii: &[f64], falloff: Falloff) -> Self {
+        let farthest = support_radii.iter().copied().filter(|r| r.is_finite()).fold(0.0, f64::max);
+        let grid = Grid::new(rest_positions, farthest);
+        let lists: Vec<Vec<(u32, f32)>> = rest
+            .positions
+            .par_iter()
+            .map(|p| carriers(p.as_dvec3(), &grid, support_radii, farthest, falloff))
+            .collect();
+        let mut carrier = Self { starts: vec![0], ..Self::default() };
+        for list in &lists {
+            carrier.points.extend(list.iter().map(|&(i, _)| i));
+            carrier.weights.extend(list.iter().map(|&(_, w)| w));
+            carrier.starts.push(carrier.points.len() as u32);
+        }
+        let sum: DVec3 = rest.positions.iter().filter(|p| p.is_finite()).map(|p| p.as_dvec3()).sum();
+        carrier.middle = sum / rest.len().max(1) as f64;
+        carrier.rest = rest;
+        carrier
+    }
+
+    /// The surfels at rest.
+    pub fn rest(&self) -> &Surfels {
+        &self.rest
+    }
+
+    /// Mean number of points that carry a surfel.
+    pub fn mean_carriers(&self) -> f64 {
+        self.points.len() as f64 / self.rest.len().max(1) as f64
+    }
+
+    /// Moves the surfels to where the points have carried them. All slices are of the points that the surfels were
+    /// bound to, in the same order.
+    pub fn update(
+        &mut self,
+        positions: &[DVec3],
+        rest_positions: &[DVec3],
+        deformation_gradients: &[DMat3],
+        out: &mut Surfels,
+    ) {
+        let middle = self.middle;
+        self.maps.resize(positions.len(), Map::default());
+        let points = positions.par_iter().zip(rest_positions).zip(deformation_gradients);
+        self.maps.par_iter_mut().zip(points).with_min_len(CHUNK).for_each(|(map, ((y, x), gradient))| {
+            let shift = *y - *gradient * (*x - middle);
+            let column = |c: DVec3| c.as_vec3().extend(0.0);
+            *map = Map([column(gradient.x_axis), column(gradient.y_axis), column(gradient.z_axis), column(shift)]);
+        });
+        let count = self.rest.len();
+        out.positions.resize(count, Vec3::ZERO);
+        out.axes_u.resize(count, Vec3::ZERO);
+        out.axes_v.resize(count, Vec3::ZERO);
+        out.normals.resize(count, Vec3::ZERO);
+        if out.colors.len() != count {
+            out.colors.clone_from(&self.rest.colors);
+        }
+        let chunks = out.positions.par_chunks_mut(CHUNK).zip(out.axes_u.par_chunks_mut(CHUNK));
+        let chunks = chunks.zip(out.axes_v.par_chunks_mut(CHUNK)).zip(out.normals.par_chunks_mut(CHUNK));
+        let middle = middle.as_vec3();
+        chunks.enumerate().for_each(|(chunk, (((positions, axes_u), axes_v), normals))| {
+            for k in 0..positions.len() {
+                let s = chunk * CHUNK + k;
+                let (linear, shift) = self.blend(s);
+                let (u, v) = (linear * self.rest.axes_u[s], linear * self.rest.axes_v[s]);
+                positions[k] = linear * (self.rest.positions[s] - middle) + shift;
+                (axes_u[k], axes_v[k]) = (u, v);
+                normals[k] = carried_normal(&linear, u, v, self.rest.normals[s]);
+            }
+        });
+    }
+
+    /// The blended map of a surfel.
+    fn blend(&self, surfel: usize) -> (Mat3, Vec3) {
+        let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
+        if range.is_empty() {
+            return (Mat3::IDENTITY, self.middle.as_vec3());
+        }
+        let [mut a, mut b, mut c, mut d] = [Vec4::ZERO; 4];
+        for (&i, &w) in self.points[range.clone()].iter().zip(&self.weights[range]) {
+            let Map([ma, mb, mc, md]) = self.maps[i as usize];
+            a += w * ma;
+            b += w * mb;
+            c += w * mc;
+            d += w * md;
+        }
+        (Mat3::from_cols(a.truncate(), b.truncate(), c.truncate()), d.truncate())
+    }
+}
+
+/// Normal of the carried axes on the side that was outside at rest, also when the matter is turned inside out.
+fn carried_normal(linear: &Mat3, u: Vec3, v: Vec3, rest: Vec3) -> Vec3 {
+    let across = Vec3A::from(u).cross(Vec3A::from(v));
+    let normal = Vec3::from(across.try_normalize().unwrap_or(Vec3A::from(rest)));
+    // The image of the old normal stays on the outer side of the surface.
+    if normal.dot(*linear * rest) < 0.0 { -normal } else { normal }
+}
+
+/// The points that carry a surfel at `p`, ascending, with weights that sum to 1.
+fn carriers(p: DVec3, grid: &Grid, radii: &[f64], farthest: f64, falloff: Falloff) -> Vec<(u32, f32)> {
+    let mut found: Vec<(u32, f64)> = Vec::new();
+    grid.for_each_within(p, farthest, |i, r2| {
+        let r2 = r2 / (radii[i] * radii[i]);
+        let end = if falloff == Falloff::Fading { (-1f64).exp() } else { 0.0 };
+        if r2 < 1.0 {
+            found.push((i as u32, (-r2).exp() - end));
+        }
+    });
+    found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    if found.len() > MOST_CARRIERS && falloff == Falloff::Fading {
+        // Weights above that of the first one left out: they fade to zero before a point is exchanged for another.
+        let floor = found[MOST_CARRIERS].1;
+        found.truncate(MOST_CARRIERS);
+        found.iter_mut().for_each(|(_, w)| *w -= floor);
+    }
+    found.retain(|&(_, w)| w > 0.0);
+    if found.is_empty() {
+        found.extend(grid.nearest(p).map(|(i, _)| (i as u32, 1.0)));
+    }
+    found.sort_unstable_by_key(|&(i, _)| i);
+    let sum: f64 = found.iter().map(|&(_, w)| w).sum();
+    found.iter().map(|&(i, w)| (i, (w / sum) as f32)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use glam::DAffine3;
+
+    /// A ball of points and surfels on a slightly smaller one, with different radii.
+    fn body() -> (Surfels, Vec<DVec3>, Vec<f64>) {
+        let points = (0..4000).map(|i| Random::new(1, i).in_cube()).filter(|p| p.length() < 1.0).collect::<Vec<_>>();
+        let radii = (0..points.len() as u64).map(|i| Random::new(2, i).between(0.25, 0.4)).collect();
+        let mut surfels = Surfels::default();
+        for i in 0..1500 {
+            let n = Random::new(3, i).direction().as_vec3();
+            let (u, v) = n.any_orthonormal_pair();
+            surfels.positions.push(0.95 * n);
+            surfels.axes_u.push(0.05 * u);
+            surfels.axes_v.push(0.04 * v);
+            surfels.normals.push(n);
+            surfels.colors.push([i as u8, 1, 2]);
+        }
+        (surfels, points, radii)
+    }
+
+    fn carry(maps: impl Fn(DVec3) -> (DVec3, DMat3)) -> (Surfels, Surfels) {
+        let (surfels, points, radii) = body();
+        let (moved, gradients): (Vec<_>, Vec<_>) = points.iter().map(|&p| maps(p)).unzip();
+        let mut carrier = Carrier::bind(surfels.clone(), &points, &radii);
+        let mut out = Surfels::default();
+        carrier.update(&moved, &points, &gradients, &mut out);
+        (surfels, out)
+    }
+
+    #[test]
+    fn affine_motion_is_exact_for_centers_axes_and_normals() {
+        let linear = DMat3::from_cols_array(&[1.2, 0.3, -0.1, -0.4, 0.9, 0.2, 0.3, 0.1, 1.4]);
+        for linear in [linear, DMat3::from_rotation_x(2.0), linear * DMat3::from_diagonal(DVec3::new(1.0, -1.0, 1.0))] {
+            let map = DAffine3 { matrix3: linear, translation: DVec3::new(3.0, -2.0, 7.0) };
+            let (rest, out) = carry(|p| (map.transform_point3(p), linear));
+            let normal_map = linear.inverse().transpose();
+            for i in 0..rest.len() {
+                let close = |a: Vec3, b: DVec3| assert!((a.as_dvec3() - b).length() < 5e-6, "{a} {b}");
+                close(out.positions[i], map.transform_point3(rest.positions[i].as_dvec3()));
+                close(out.axes_u[i], linear * rest.axes_u[i].as_dvec3());
+                close(out.axes_v[i], linear * rest.axes_v[i].as_dvec3());
+                close(out.normals[i], (normal_map * rest.normals[i].as_dvec3()).normalize());
+            }
+            assert_eq!(out.colors, rest.colors);
+        }
+    }
+
+    #[test]
+    fn smooth_motion_is_followed_to_second_order() {
+        // A bend: angle grows along x.
+        let bend = |p: DVec3| DMat3::from_rotation_z(0.5 * p.x) * DVec3::new(0.0, p.y, p.z) + DVec3::X * p.x;
+        let gradient = |p: DVec3| {
+            let d = |e: DVec3| (bend(p + 1e-5 * e) - bend(p - 1e-5 * e)) / 2e-5;
+            DMat3::from_cols(d(DVec3::X), d(DVec3::Y), d(DVec3::Z))
+        };
+        let (rest, out) = carry(|p| (bend(p), gradient(p)));
+        for i in 0..rest.len() {
+            let p = rest.positions[i].as_dvec3();
+            assert!((out.positions[i].as_dvec3() - bend(p)).length() < 0.02);
+            let normal = (gradient(p).inverse().transpose() * rest.normals[i].as_dvec3()).normalize();
+            assert!(out.normals[i].as_dvec3().dot(normal) > 0.99);
+        }
+    }
+
+    #[test]
+    fn the_carried_field_has_no_steps() {
+        // Random displacements; along a line the carried positions must not jump, wherever supports end.
+        let (_, points, radii) = body();
+        let mut line = Surfels::default();
+        for i in 0..20_000 {
+            line.positions.push(Vec3::new(-0.9 + 9e-5 * i as f32, 0.1, 0.05));
+            for list in [&mut line.axes_u, &mut line.axes_v, &mut line.normals] {
+                list.push(Vec3::X);
+            }
+        }
+        let moved: Vec<DVec3> =
+            points.iter().enumerate().map(|(i, p)| *p + 0.1 * Random::new(9, i as u64).in_cube()).collect();
+        let gradients = vec![DMat3::IDENTITY; points.len()];
+        let largest_step = |falloff| {
+            let mut out = Surfels::default();
+            Carrier::bind_with(line.clone(), &points, &radii, falloff).update(&moved, &points, &gradients, &mut out);
+            out.positions.windows(2).map(|w| (w[1] - w[0]).length()).fold(0.0, f32::max)
+        };
+        assert!(largest_step(Falloff::Fading) < 5e-4, "{}", largest_step(Falloff::Fading));
+        assert!(largest_step(Falloff::Gaussian) > 2e-3);
+    }
+
+    #[test]
+    fn a_surfel_out_of_reach_follows_the_nearest_point_and_no_points_leave_it_alone() {
+        let mut surfels = Surfels::default();
+        surfels.positions.push(Vec3::new(5.0, 0.0, 0.0));
+        surfels.axes_u.push(Vec3::X);
+        surfels.axes_v.push(Vec3::Y);
+        surfels.normals.push(Vec3::Z);
+        let points = [DVec3::ZERO, DVec3::X];
+        let mut out = Surfels::default();
+        let mut carrier = Carrier::bind(surfels.clone(), &points, &[0.5, 0.5]);
+        carrier.update(&[DVec3::ZERO, DVec3::new(1.0, 2.0, 0.0)], &points, &[DMat3::IDENTITY; 2], &mut out);
+        assert!((out.positions[0] - Vec3::new(5.0, 2.0, 0.0)).length() < 1e-6);
+        let mut carrier = Carrier::bind(surfels, &[], &[]);
+        carrier.update(&[], &[], &[], &mut out);
+        assert_eq!((out.positions[0], out.normals[0]), (Vec3::new(5.0, 0.0, 0.0), Vec3::Z));
+    }
+
+    #[test]
+    fn the_same_bits_on_any_number_of_threads() {
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let (_, out) = pool.install(|| carry(|p| (p * p.length(), DMat3::from_diagonal(p))));
+            (out.positions, out.axes_u, out.axes_v, out.normals)
+        };
+        let one = run(1);
+        assert!((2..=4).all(|threads| run(threads) == one));
+    }
+}
