@@ -140,8 +140,22 @@ impl FromStr for Size {
     }
 }
 
+/// A place in space [m], `1,0.5,-2`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Place(pub glam::DVec3);
+
+impl FromStr for Place {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
+        let numbers: Option<[f64; 3]> = numbers.ok().and_then(|n| n.try_into().ok());
+        let finite = numbers.filter(|n| n.iter().all(|x| x.is_finite()));
+        finite.map(|n| Self(n.into())).ok_or_else(|| "expected three numbers in meters, such as 1,0.5,-2".into())
+    }
+}
+
 /// A switch that Ctrl-C turns on; the second Ctrl-C leaves at once.
-pub fn stop_switch() -> Arc<AtomicBool> {
+pub fn stop_switch(quiet: bool) -> Arc<AtomicBool> {
     let switch = Arc::new(AtomicBool::new(false));
     let handle = switch.clone();
     // Without a handler Ctrl-C simply ends the program, as it would anyway.
@@ -149,7 +163,9 @@ pub fn stop_switch() -> Arc<AtomicBool> {
         if handle.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        output::note("stopping: finishing what is there (Ctrl-C again to leave at once)");
+        if !quiet {
+            output::note("stopping: finishing what is there (Ctrl-C again to leave at once)");
+        }
     });
     switch
 }
@@ -175,6 +191,12 @@ mod tests {
     fn sizes() {
         assert_eq!("320x180".parse(), Ok(Size { width: 320, height: 180 }));
         assert!("320".parse::<Size>().is_err() && "0x0".parse::<Size>().is_err() && "99999x9".parse::<Size>().is_err());
+    }
+
+    #[test]
+    fn places() {
+        assert_eq!("-1, 0.5,2".parse(), Ok(Place(glam::DVec3::new(-1.0, 0.5, 2.0))));
+        assert!("1,2".parse::<Place>().is_err() && "1,2,nan".parse::<Place>().is_err());
     }
 
     #[test]

@@ -18,9 +18,16 @@ mod scenes;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+const AFTER_HELP: &str = "\
+First steps:  phyxel run bounce        simulate a built-in scene; the film is runs/bounce/preview.mp4
+              phyxel new statue.obj    write a scene for a mesh, then `phyxel run statue.toml`
+
+Exit codes: 0 done and every expectation held; 1 the run failed, was stopped (Ctrl-C), or an expectation did not hold;
+2 bad command line, scene or input file.";
+
 /// Animates matter sampled by points only: from a scene file or a mesh to a film.
 #[derive(Parser)]
-#[command(name = "phyxel", version, max_term_width = 110)]
+#[command(name = "phyxel", version, max_term_width = 110, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

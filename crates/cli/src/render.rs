@@ -1,6 +1,6 @@
 //! `phyxel render`: pictures and film of a run again, seen otherwise.
 
-use crate::common::{self, Size, WorkArgs};
+use crate::common::{self, Place, Size, WorkArgs};
 use crate::output;
 use crate::progress::Display;
 use anyhow::Result;
@@ -24,11 +24,11 @@ pub struct Args {
     #[arg(long, value_name = "WxH", default_value = "1280x720")]
     size: Size,
     /// Place of the eye [m]
-    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', num_args = 3, allow_negative_numbers = true)]
-    camera_from: Option<Vec<f64>>,
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    camera_from: Option<Place>,
     /// Looked-at place [m]
-    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', num_args = 3, allow_negative_numbers = true)]
-    look_at: Option<Vec<f64>>,
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    look_at: Option<Place>,
     /// Draw the points instead of the surface
     #[arg(long)]
     points: bool,
@@ -54,8 +54,8 @@ pub fn command(args: Args) -> Result<ExitCode> {
         return Err(common::input(fault));
     }
     let camera = CameraSpec {
-        from: vector(&args.camera_from).or(scene.camera.from),
-        look_at: vector(&args.look_at).or(scene.camera.look_at),
+        from: args.camera_from.map(|p| p.0).or(scene.camera.from),
+        look_at: args.look_at.map(|p| p.0).or(scene.camera.look_at),
         fov: scene.camera.fov,
     };
     let draw = if args.points { Draw::Points } else { Draw::Surface };
@@ -86,10 +86,6 @@ fn read_scene(run: &Path) -> Result<Scene> {
         return Err(common::input(fault));
     }
     Ok(Scene::from_file(&path, &[])?)
-}
-
-fn vector(values: &Option<Vec<f64>>) -> Option<glam::DVec3> {
-    values.as_deref().and_then(|v| v.try_into().ok()).map(glam::DVec3::from_array)
 }
 
 /// Name for pictures of this kind, so that those of the run itself stay.

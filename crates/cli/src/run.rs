@@ -93,7 +93,7 @@ impl Job {
         mut folder: RunFolder,
         resume: Option<Resume>,
     ) -> Result<ExitCode> {
-        let cancel = common::stop_switch();
+        let cancel = common::stop_switch(self.work.quiet);
         let display = RefCell::new(self.display);
         let warnings: Vec<String> = world.warnings().to_vec();
         let options = Options { frames: self.run.frames, threads: self.threads, resume, ..Default::default() };

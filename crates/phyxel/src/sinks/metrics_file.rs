@@ -93,8 +93,12 @@ impl MetricsTable {
 fn line(row: &[f64]) -> String {
     let mut line = String::new();
     for (i, x) in row.iter().enumerate() {
-        // Writing to a string cannot fail.
-        let _ = write!(line, "{}{x}", if i == 0 { "" } else { "," });
+        let comma = if i == 0 { "" } else { "," };
+        // Writing to a string cannot fail. Very small and large numbers are shorter with an exponent.
+        let _ = match x.abs() {
+            a if a == 0.0 || (1e-4..1e15).contains(&a) => write!(line, "{comma}{x}"),
+            _ => write!(line, "{comma}{x:e}"),
+        };
     }
     line + "\n"
 }
