@@ -24,6 +24,7 @@ struct Header {
     events: Vec<usize>,
     probe_values: Vec<Option<f64>>,
     warm_start: usize,
+    drags: usize,
     guard: String,
 }
 
@@ -64,12 +65,13 @@ impl Simulation for World {
             events: self.event_log.clone(),
             probe_values: self.probe_values.iter().map(|v| v.is_finite().then_some(*v)).collect(),
             warm_start: warm.len(),
+            drags: self.body_contacts.state().len(),
             guard: String::new(),
         };
         let text = serde_json::to_vec(&header).expect("plain numbers always serialize");
         let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
         bytes.extend(text);
-        for array in [&self.points.positions[..], &self.points.velocities, warm] {
+        for array in [&self.points.positions[..], &self.points.velocities, warm, self.body_contacts.state()] {
             bytes.extend(array.iter().flat_map(|v| v.to_array()).flat_map(f64::to_le_bytes));
         }
         bytes
@@ -80,7 +82,7 @@ impl Simulation for World {
         if header.points != self.points.len() || header.events.iter().any(|&e| e >= self.events.len()) {
             return Err(damaged("it was made from another scene or version"));
         }
-        if arrays.len() != 24 * (2 * header.points + header.warm_start) {
+        if arrays.len() != 24 * (2 * header.points + header.warm_start + header.drags) {
             return Err(damaged("its length is wrong"));
         }
         self.time = header.time;
@@ -92,7 +94,8 @@ impl Simulation for World {
             self.apply_event(event)?;
         }
         let (positions, rest) = arrays.split_at(24 * header.points);
-        let (velocities, warm) = rest.split_at(24 * header.points);
+        let (velocities, rest) = rest.split_at(24 * header.points);
+        let (warm, drags) = rest.split_at(24 * header.warm_start);
         read_vectors(positions, &mut self.points.positions);
         read_vectors(velocities, &mut self.points.velocities);
         if let Some(solver) = &mut self.implicit {
@@ -100,6 +103,9 @@ impl Simulation for World {
             read_vectors(warm, &mut change);
             solver.set_warm_start(change);
         }
+        let mut state = vec![DVec3::ZERO; header.drags];
+        read_vectors(drags, &mut state);
+        self.body_contacts.set_state(&state);
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);
         Ok(())

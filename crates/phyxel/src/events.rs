@@ -68,6 +68,7 @@ impl World {
                 self.points.masses[range].iter_mut().for_each(|m| *m *= ratio);
                 let material = self.bodies[b].material.clone();
                 self.mls.set_material(b, &material)?;
+                self.body_contacts.set_material(b, material.young, material.friction);
             }
             EventAction::Release(name) => {
                 self.pins.iter_mut().filter(|p| p.name == *name).for_each(|p| p.released = true)
@@ -87,6 +88,7 @@ fn change(material: &mut MaterialSpec, set: &MaterialChange) {
         (&mut material.poisson, set.poisson),
         (&mut material.density, set.density),
         (&mut material.damping, set.damping),
+        (&mut material.friction, set.friction),
         (&mut material.volume_stiffness, set.volume_stiffness),
         (&mut material.collapse_ratio, set.collapse_ratio),
         (&mut material.control, set.control),

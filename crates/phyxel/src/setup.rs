@@ -1,11 +1,11 @@
 //! Scene to World: shapes are built, sampled, put in cell order and handed to the models.
 
 use crate::body::{Body, Region};
-use crate::contact::{Collider, Colliders};
+use crate::contact::{Bodies, Collider, Colliders, ContactBody, Overlap};
 use crate::events::Event;
 use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
-use crate::geometry::{Built, Files, Pose, ShapeLibrary, build};
+use crate::geometry::{Built, Files, Placed, Pose, Shape, ShapeLibrary, build};
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
@@ -26,8 +26,6 @@ use std::sync::Arc;
 
 /// Points are sorted into cells of this many spacings: about the support radius, so that neighbors lie near in memory.
 const CELL_SPACINGS: f64 = 1.75;
-/// Contact radius of a point at most, in spacings: points deeper inside never touch before the surface layer does.
-const CONTACT_SPACINGS: f64 = 0.7;
 /// Surfels per collider.
 const COLLIDER_SURFELS: usize = 20_000;
 /// Explicit steps per frame from which implicit integration is the cheaper choice (measured; see docs/methods/mls.md).
@@ -38,6 +36,7 @@ struct Sampled {
     patches: Vec<SurfacePatch>,
     surfels: Option<Surfels>,
     pose: Pose,
+    shape: Arc<dyn Shape>,
 }
 
 impl World {
@@ -46,13 +45,12 @@ impl World {
         let shapes = ShapeLibrary::new(&scene.shapes, &|_| None);
         let mut warnings = Vec::new();
         let mut points = Points::default();
-        let mut radii = Vec::new();
         let (mut bodies, mut sampled) = (Vec::new(), Vec::new());
         for (b, spec) in scene.bodies.iter().enumerate() {
             let key = format!("body[{b}]");
             let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
-            let (body, one) = add_body(b, spec, scene.seed, &built, &mut points, &mut radii)?;
+            let (body, one) = add_body(b, spec, scene.seed, &built, &mut points)?;
             bodies.push(body);
             sampled.push(one);
         }
@@ -67,6 +65,9 @@ impl World {
             })
             .collect();
         let mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
+        let body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled));
+        warnings.extend(body_contacts.overlaps().iter().map(|o| describe_overlap(o, &bodies)));
+        let radii = body_contacts.radii().to_vec();
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
         let implicit = choose_implicit(scene, &mls).then(|| Solver::default());
         let surfaces =
@@ -106,6 +107,7 @@ impl World {
             probes,
             mls,
             implicit,
+            body_contacts,
             surfaces,
             collider_looks,
             pieces,
@@ -127,14 +129,7 @@ impl World {
 }
 
 /// Samples a body in its own frame and appends its points, in cell order, in world space.
-fn add_body(
-    b: usize,
-    spec: &BodySpec,
-    seed: u64,
-    built: &Built,
-    points: &mut Points,
-    radii: &mut Vec<f64>,
-) -> Result<(Body, Sampled)> {
+fn add_body(b: usize, spec: &BodySpec, seed: u64, built: &Built, points: &mut Points) -> Result<(Body, Sampled)> {
     let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
     let size = match (spec.spacing, spec.points) {
         (Some(spacing), _) => SampleSize::Spacing(spacing / spec.scale),
@@ -154,9 +149,6 @@ fn add_body(
         let index =
             points.push(b as u32, pose.point(samples.positions[i]), spec.material.density * volume, volume, local);
         points.ids[index] = (first + i) as u32;
-        // The surface layer touches with its true depth, so that the drawn surface meets the collider.
-        let depth = -built.shape.distance(samples.positions[i]) * spec.scale;
-        radii.push(depth.clamp(0.1 * local, CONTACT_SPACINGS * local));
     }
     let range = first..points.len();
     let everything = RegionSpec { name: "all".into(), place: RegionPlace::All };
@@ -178,9 +170,30 @@ fn add_body(
         normal: pose.vector(p.normal),
         area: p.area * spec.scale * spec.scale,
     });
-    let sampled = Sampled { patches: patches.collect(), surfels, pose };
+    let sampled = Sampled { patches: patches.collect(), surfels, pose, shape: built.shape.clone() };
     let body = Body { name: spec.name.clone(), range, material: spec.material.clone(), color: spec.color, regions };
     Ok((body, sampled))
+}
+
+fn contact_bodies(bodies: &[Body], sampled: &[Sampled]) -> Vec<ContactBody> {
+    let one = |(body, sampled): (&Body, &Sampled)| ContactBody {
+        points: body.range.clone(),
+        shape: Arc::new(Placed::new(sampled.shape.clone(), sampled.pose)),
+        young: body.material.young,
+        friction: body.material.friction,
+    };
+    bodies.iter().zip(sampled).map(one).collect()
+}
+
+fn describe_overlap(overlap: &Overlap, bodies: &[Body]) -> String {
+    let name = |b: u32| &bodies[b as usize].name;
+    format!(
+        "bodies '{}' and '{}' overlap at the start by {:.3} m ({} points); they are pushed apart gently",
+        name(overlap.body_a),
+        name(overlap.body_b),
+        overlap.depth,
+        overlap.points
+    )
 }
 
 fn add_colliders(

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::materials::ElasticLaw;
 use crate::measure::Target;
 use crate::models::mls::damping::RigidMotion;
-use crate::models::mls::implicit::{ContactConstraint, Held, Problem};
+use crate::models::mls::implicit::{ContactConstraint, Held, PairPenalty, Problem};
 use crate::world::World;
 use glam::{BVec3, DVec3};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,7 @@ impl World {
         let dt = self.choose_time_step(max_dt);
         self.phase("events", Self::apply_events)?;
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
+        self.phase("body contact", |w| w.add_contact_forces(dt));
         self.phase("external forces", Self::add_external_forces);
         if self.implicit.is_some() {
             self.phase("implicit solve", |w| w.solve_velocities(dt));
@@ -82,8 +83,10 @@ impl World {
     pub fn stable_time_step(&self) -> f64 {
         let wanted = self.scene.time_step.unwrap_or(f64::INFINITY);
         let model = match self.implicit {
-            Some(_) => IMPLICIT_TIME_STEP.max(self.scene.time_step.unwrap_or(0.0)),
-            None => self.mls.stable_time_step(),
+            Some(_) => IMPLICIT_TIME_STEP
+                .max(self.scene.time_step.unwrap_or(0.0))
+                .min(self.body_contacts.max_travel_step(&self.points)),
+            None => self.mls.stable_time_step().min(self.body_contacts.max_time_step(&self.points)),
         };
         wanted.min(model)
     }
@@ -94,6 +97,14 @@ impl World {
         self.collider_impulses.fill(DVec3::ZERO);
         for pin in &mut self.pins {
             pin.impulse = DVec3::ZERO;
+        }
+    }
+
+    /// Forces between bodies; the implicit solver takes them as springs instead.
+    fn add_contact_forces(&mut self, dt: f64) {
+        self.body_contacts.add_forces(&mut self.points, self.time, dt);
+        if self.implicit.is_some() {
+            self.points.forces.fill(DVec3::ZERO);
         }
     }
 
@@ -176,6 +187,15 @@ impl World {
             minimum_speed: c.min_normal_velocity + c.collider_velocity.dot(c.normal),
             friction: c.friction,
             collider_velocity: c.collider_velocity,
+        }));
+        self.body_contacts.penalties(&self.points, &mut self.scratch.pairs);
+        constraints.pairs.clear();
+        constraints.pairs.extend(self.scratch.pairs.iter().map(|p| PairPenalty {
+            i: p.i as usize,
+            j: p.j as usize,
+            normal: p.normal,
+            gap_deficit: p.gap_deficit,
+            stiffness: p.stiffness,
         }));
     }
 

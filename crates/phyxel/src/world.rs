@@ -3,7 +3,7 @@
 //! Set-up is in `setup.rs`, the step in `step.rs`, the state that survives a restart in `checkpoint.rs`.
 
 use crate::body::Body;
-use crate::contact::{Colliders, ContactConstraint};
+use crate::contact::{Bodies, Colliders, ContactConstraint, PairPenalty};
 use crate::events::Event;
 use crate::external::ExternalForce;
 use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
@@ -54,6 +54,8 @@ pub struct World {
     pub(crate) mls: MlsModel,
     /// Present when the world is integrated implicitly.
     pub(crate) implicit: Option<Solver>,
+    /// Bodies against each other.
+    pub(crate) body_contacts: Bodies,
     /// What the guard mended since the last frame.
     pub(crate) rescues: Vec<Rescue>,
     /// Time since damping was last applied [s]. Written by `damp`.
@@ -104,6 +106,7 @@ impl StepCount {
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub contacts: Vec<ContactConstraint>,
+    pub pairs: Vec<PairPenalty>,
     pub constraints: Constraints,
     /// Velocities before an implicit solve [m/s], for reactions.
     pub start_velocities: Vec<DVec3>,

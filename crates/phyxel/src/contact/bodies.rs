@@ -189,10 +189,10 @@ impl Bodies {
         &self.overlaps
     }
 
-    /// Changes the stiffness of a body [Pa].
-    pub fn set_young(&mut self, body: usize, young: f64) {
+    /// Changes Young's modulus [Pa] and the friction coefficient of a body.
+    pub fn set_material(&mut self, body: usize, young: f64, friction: f64) {
         if let Some(material) = self.materials.get_mut(body) {
-            material.0 = young;
+            *material = (young, friction);
         }
     }
 
@@ -269,19 +269,27 @@ impl Bodies {
 
     /// Largest step that keeps the contacts of the last `add_forces` stable and lets nothing pass through [s].
     pub fn max_time_step(&self, points: &Points) -> f64 {
-        let mut limit = f64::INFINITY;
-        let active = || self.candidates.active.iter().map(|&s| self.skin.points[s as usize] as usize);
-        let count = active().count().max(1) as f64;
-        let mean = active().map(|i| points.velocities[i]).sum::<DVec3>() / count;
-        for (a, i) in active().enumerate() {
-            let speed = 2.0 * (points.velocities[i] - mean).length();
-            limit = limit.min(TRAVEL_FRACTION * points.spacings[i] / speed);
-            if let Some(touch) = self.touches.get(a).filter(|t| t.depth > 0.0) {
-                // The tangent of p (1 + β p²/d²) is at most three times its secant; both sides push, hence 2.
-                limit = limit.min(STEP_FRACTION * (points.masses[i] / (2.0 * touch.stiffness)).sqrt());
-            }
+        let mut limit = self.max_travel_step(points);
+        for (touch, i) in self.touches.iter().zip(self.active_points()).filter(|(t, _)| t.depth > 0.0) {
+            // The tangent of p (1 + β p²/d²) is at most three times its secant; both sides push, hence 2.
+            limit = limit.min(STEP_FRACTION * (points.masses[i] / (2.0 * touch.stiffness)).sqrt());
         }
         limit
+    }
+
+    /// Largest step in which bodies that are near each other do not pass through each other [s].
+    pub fn max_travel_step(&self, points: &Points) -> f64 {
+        let count = self.candidates.active.len().max(1) as f64;
+        let mean = self.active_points().map(|i| points.velocities[i]).sum::<DVec3>() / count;
+        let travel = |i: usize| {
+            let speed = 2.0 * (points.velocities[i] - mean).length();
+            TRAVEL_FRACTION * points.spacings[i] / speed
+        };
+        self.active_points().map(travel).fold(f64::INFINITY, f64::min)
+    }
+
+    fn active_points(&self) -> impl Iterator<Item = usize> + '_ {
+        self.candidates.active.iter().map(|&s| self.skin.points[s as usize] as usize)
     }
 
     /// The springs that act at the last `add_forces`, in the order of points.

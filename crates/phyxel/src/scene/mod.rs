@@ -169,6 +169,8 @@ pub struct MaterialSpec {
     pub density: f64,
     /// Rate at which motion other than rigid motion dies away [1/s].
     pub damping: f64,
+    /// Coulomb friction coefficient against other bodies.
+    pub friction: f64,
     /// Extra resistance to volume change k_v [Pa]; adds to the bulk modulus. 0: none.
     pub volume_stiffness: f64,
     /// Resistance to collapse and inversion [Pa], acts only where the volume ratio falls below `collapse_ratio`.
@@ -413,6 +415,7 @@ pub struct MaterialChange {
     pub poisson: Option<f64>,
     pub density: Option<f64>,
     pub damping: Option<f64>,
+    pub friction: Option<f64>,
     pub volume_stiffness: Option<f64>,
     pub collapse_stiffness: Option<f64>,
     pub collapse_ratio: Option<f64>,

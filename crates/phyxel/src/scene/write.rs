@@ -162,6 +162,7 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         ("poisson", number(material.poisson)),
         ("density", number(material.density)),
         ("damping", number(material.damping)),
+        ("friction", number(material.friction)),
         ("volume_stiffness", number(material.volume_stiffness)),
     ]);
     entries.extend(material.collapse_stiffness.map(|c| ("collapse_stiffness", number(c))));
@@ -283,6 +284,7 @@ fn write_event(out: &mut Writer, event: &EventSpec) {
                 ("poisson", set.poisson),
                 ("density", set.density),
                 ("damping", set.damping),
+                ("friction", set.friction),
                 ("volume_stiffness", set.volume_stiffness),
                 ("collapse_stiffness", set.collapse_stiffness),
                 ("collapse_ratio", set.collapse_ratio),

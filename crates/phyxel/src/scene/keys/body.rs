@@ -105,6 +105,13 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
         "vibrations fade over some seconds, falls and spins are not braked",
     ),
     with(
+        "friction",
+        Kind::Quantity(D::NONE, Range::NotNegative),
+        "0.5",
+        "Coulomb friction against other bodies; of two bodies the geometric mean counts. A collider brings its own.",
+        "most dry pairs lie between 0.3 and 0.7",
+    ),
+    with(
         "volume_stiffness",
         Kind::Quantity(D::PRESSURE, Range::Between(0.0, 1e13)),
         "0",
