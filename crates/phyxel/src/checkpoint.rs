@@ -25,6 +25,7 @@ struct Header {
     probe_values: Vec<Option<f64>>,
     warm_start: usize,
     drags: usize,
+    work: f64,
     guard: String,
 }
 
@@ -66,7 +67,8 @@ impl Simulation for World {
             probe_values: self.probe_values.iter().map(|v| v.is_finite().then_some(*v)).collect(),
             warm_start: warm.len(),
             drags: self.body_contacts.state().len(),
-            guard: String::new(),
+            work: self.work,
+            guard: self.guard.state(),
         };
         let text = serde_json::to_vec(&header).expect("plain numbers always serialize");
         let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
@@ -89,10 +91,12 @@ impl Simulation for World {
         self.frame = header.frame;
         self.substeps = header.substeps;
         self.undamped_time = header.undamped_time;
+        self.work = header.work;
         self.probe_values = header.probe_values.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
         for event in header.events {
             self.apply_event(event)?;
         }
+        self.guard.restore_state(&header.guard);
         let (positions, rest) = arrays.split_at(24 * header.points);
         let (velocities, rest) = rest.split_at(24 * header.points);
         let (warm, drags) = rest.split_at(24 * header.warm_start);

@@ -29,11 +29,17 @@ impl World {
 
     /// Phase: does what is due now.
     pub(crate) fn apply_events(&mut self) -> Result<()> {
+        let mut any = false;
         for k in 0..self.events.len() {
-            if self.events[k].done || !self.is_due(k) {
-                continue;
+            if !self.events[k].done && self.is_due(k) {
+                self.apply_event(k)?;
+                any = true;
             }
-            self.apply_event(k)?;
+        }
+        if any {
+            // Going back must not go behind the event, and it may have changed the energy.
+            self.guard.forget_energy();
+            self.save_only_snapshot();
         }
         Ok(())
     }

@@ -30,6 +30,18 @@ impl ExternalForce {
         self.from <= t && t < self.until
     }
 
+    /// Most speed it can give to its points within `duration` [m/s].
+    pub fn largest_speed_gain(&self, points: &Points, duration: f64) -> f64 {
+        let time = self.until.min(duration) - self.from;
+        let acceleration = match &self.load {
+            Load::Acceleration(_, a) => a.length(),
+            Load::Total(members, total) => {
+                total.length() / members.iter().map(|&i| points.masses[i as usize]).sum::<f64>()
+            }
+        };
+        acceleration * time.max(0.0)
+    }
+
     /// Adds its forces to the table.
     pub fn add(&self, points: &mut Points) {
         match &self.load {

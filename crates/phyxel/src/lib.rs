@@ -42,6 +42,7 @@ pub mod external;
 pub mod pins;
 mod setup;
 mod step;
+mod watch;
 pub mod world;
 
 pub mod surface;

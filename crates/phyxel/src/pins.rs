@@ -41,16 +41,21 @@ impl Pin {
         (state.carry(self.center, self.start[k]) - points.positions[self.points[k] as usize]) / dt
     }
 
-    /// Gives the held points the velocities that bring them to their places at `t_end` and counts the impulse.
-    pub fn hold(&mut self, points: &mut Points, t_end: f64, dt: f64) {
+    /// Gives the held points the velocities that bring them to their places at `t_end`, counts the impulse and returns
+    /// the work [J].
+    pub fn hold(&mut self, points: &mut Points, t_end: f64, dt: f64) -> f64 {
+        let mut work = 0.0;
         let state = self.motion.at(t_end);
         for k in 0..self.points.len() {
             let i = self.points[k] as usize;
             let free = points.velocities[i];
             let held = DVec3::select(BVec3::from(self.axes), self.wanted_velocity(k, points, &state, dt), free);
-            self.impulse += points.masses[i] * (held - free);
+            let impulse = points.masses[i] * (held - free);
+            self.impulse += impulse;
+            work += impulse.dot(held);
             points.velocities[i] = held;
         }
+        work
     }
 }
 

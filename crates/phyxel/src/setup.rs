@@ -6,6 +6,7 @@ use crate::events::Event;
 use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
 use crate::geometry::{Built, Files, Placed, Pose, Shape, ShapeLibrary, build};
+use crate::guard::Guard;
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
@@ -93,6 +94,8 @@ impl World {
             events: events.collect(),
             collider_impulses: vec![DVec3::ZERO; colliders.list.len()],
             event_log: Vec::new(),
+            guard: Guard::default(),
+            work: 0.0,
             rescues: Vec::new(),
             undamped_time: 0.0,
             probe_values: Vec::new(),
@@ -114,6 +117,7 @@ impl World {
             warnings,
         };
         world.start_moving();
+        world.guard = Guard::new(world.limits());
         Ok(world)
     }
 

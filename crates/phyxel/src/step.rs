@@ -25,7 +25,7 @@ impl World {
         self.phase("events", Self::apply_events)?;
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
         self.phase("body contact", |w| w.add_contact_forces(dt));
-        self.phase("external forces", Self::add_external_forces);
+        self.phase("external forces", |w| w.add_external_forces(dt));
         if self.implicit.is_some() {
             self.phase("implicit solve", |w| w.solve_velocities(dt));
         } else {
@@ -42,7 +42,7 @@ impl World {
         self.time += dt;
         self.substeps += 1;
         self.steps.count(dt);
-        let _ = report;
+        self.phase("guard", |w| w.inspect(report, dt))?;
         Ok(dt)
     }
 
@@ -88,7 +88,7 @@ impl World {
                 .min(self.body_contacts.max_travel_step(&self.points)),
             None => self.mls.stable_time_step().min(self.body_contacts.max_time_step(&self.points)),
         };
-        wanted.min(model)
+        wanted.min(model) * self.guard.step_factor()
     }
 
     fn begin_frame(&mut self) {
@@ -98,6 +98,10 @@ impl World {
         for pin in &mut self.pins {
             pin.impulse = DVec3::ZERO;
         }
+        // From here on nothing depends on what was done before the frame, so that a resumed run has the same bits.
+        self.body_contacts.refresh(&self.points, self.time);
+        self.mls.load_positions(&self.points);
+        self.save_only_snapshot();
     }
 
     /// Forces between bodies; the implicit solver takes them as springs instead.
@@ -108,21 +112,30 @@ impl World {
         }
     }
 
-    fn add_external_forces(&mut self) {
+    fn add_external_forces(&mut self, dt: f64) {
+        let mut any = false;
         for force in self.external.iter().filter(|f| f.is_active(self.time)) {
             force.add(&mut self.points);
+            any = true;
+        }
+        if any {
+            let points = &self.points;
+            let power =
+                |i: usize| points.forces[i].dot(points.velocities[i] + 0.5 * dt * points.forces[i] / points.masses[i]);
+            self.work += dt * (0..points.len()).map(power).sum::<f64>();
         }
     }
 
     fn hold_pins(&mut self, dt: f64) {
         let (time, t_end) = (self.time, self.time + dt);
         for pin in self.pins.iter_mut().filter(|p| p.is_active(time)) {
-            pin.hold(&mut self.points, t_end, dt);
+            self.work += pin.hold(&mut self.points, t_end, dt);
         }
     }
 
     fn collide(&mut self, dt: f64) {
         self.colliders.collide(&mut self.points, dt);
+        self.work += self.colliders.work();
         for (k, impulse) in self.collider_impulses.iter_mut().enumerate() {
             *impulse += self.colliders.impulse(k);
         }

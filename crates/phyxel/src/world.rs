@@ -7,6 +7,7 @@ use crate::contact::{Bodies, Colliders, ContactConstraint, PairPenalty};
 use crate::events::Event;
 use crate::external::ExternalForce;
 use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
+use crate::guard::Guard;
 use crate::linalg::SymmetricEigen;
 use crate::materials::ElasticLaw;
 use crate::measure::{MetricsRow, Probe, Timings, totals};
@@ -56,6 +57,10 @@ pub struct World {
     pub(crate) implicit: Option<Solver>,
     /// Bodies against each other.
     pub(crate) body_contacts: Bodies,
+    /// Watches every step.
+    pub(crate) guard: Guard,
+    /// Work done on the points by forces, pins and colliders since the start [J].
+    pub(crate) work: f64,
     /// What the guard mended since the last frame.
     pub(crate) rescues: Vec<Rescue>,
     /// Time since damping was last applied [s]. Written by `damp`.

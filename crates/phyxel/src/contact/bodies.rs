@@ -245,6 +245,13 @@ impl Bodies {
         }
     }
 
+    /// Looks for neighbors anew, so that what follows does not depend on when that was done last: at the start of a
+    /// frame, after a restart, after going back.
+    pub fn refresh(&mut self, points: &Points, time: f64) {
+        self.candidates = Candidates::default();
+        self.find(points, time, 1e-3);
+    }
+
     /// Energy stored in contact at the last `add_forces` [J].
     pub fn energy(&self) -> f64 {
         self.touches.iter().map(|t| t.energy).sum()

@@ -151,6 +151,10 @@ impl Collider {
     pub fn affine(&self) -> DAffine3 {
         DAffine3::from_mat3_translation(self.end.axes, self.end.origin)
     }
+    /// Its keyframed motion.
+    pub fn motion(&self) -> &Motion {
+        &self.motion
+    }
     /// Whether it never moves.
     pub fn is_still(&self) -> bool {
         self.still

@@ -59,7 +59,7 @@ pub struct ContactConstraint {
 struct Sum {
     /// Impulse given to the points [N s].
     impulse: DVec3,
-    /// Kinetic energy given to the points [J].
+    /// Work on the points, force times the way they go [J].
     work: f64,
     /// Points that were touched.
     touched: u32,
@@ -258,7 +258,7 @@ impl Chunk<'_> {
             self.velocities[i] = after;
             let impulse = self.masses[i] * (after - before);
             sum.impulse += impulse;
-            sum.work += 0.5 * impulse.dot(after + before);
+            sum.work += impulse.dot(after);
             sum.touched += 1;
         }
         sum

@@ -138,6 +138,12 @@ impl MlsModel {
         self.bodies.iter().map(of_body).fold(f64::INFINITY, f64::min)
     }
 
+    /// Speed of the fastest longitudinal wave at rest [m/s].
+    pub fn wave_speed(&self) -> f64 {
+        let speed = |body: &Body| (body.law.longitudinal_modulus() / body.density).sqrt();
+        self.bodies.iter().map(speed).fold(0.0, f64::max)
+    }
+
     /// Takes over positions that were set from outside: at the start, after a restart or a roll-back.
     pub fn load_positions(&mut self, points: &Points) {
         let range = self.range.clone();
