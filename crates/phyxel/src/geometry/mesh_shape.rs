@@ -1,8 +1,8 @@
 //! A triangle mesh as a solid: nearest triangle by a tree, sign by pseudonormals or by the winding number.
 //!
-//! A closed mesh that does not cross itself takes the sign from the angle-weighted pseudonormal of the nearest face, edge or
-//! corner ([BA05]), which costs nothing. All others ask the winding number ([BDS18]); parts of the surface that lie inside
-//! the solid (overlapping pieces) are left out of the distance.
+//! Where the surface is closed, manifold and not crossed, the sign comes from the angle-weighted pseudonormal of the nearest
+//! face, edge or corner ([BA05]), which costs nothing; elsewhere from the winding number ([BDS18]). Parts of the surface that
+//! lie inside the solid (overlapping pieces) are left out of the distance.
 
 use super::bvh::Bvh;
 use super::mesh::{Mesh, area_vector};
@@ -16,20 +16,10 @@ use rayon::prelude::*;
 /// Below this cosine between the pseudonormal and the way to the point the winding number has the last word.
 const DOUBT: f64 = 0.05;
 
-/// How the sign is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
-    /// By pseudonormals.
-    Normal,
-    /// By the winding number of a closed surface.
-    Winding,
-    /// By the winding number of an open one: the distance is faded to zero where it passes one half.
-    Open,
-}
-
 /// Signed distance of a mesh.
 pub struct MeshShape {
-    sign: Sign,
+    /// Whether the mesh is closed. If not, the distance is faded to zero where the winding number passes one half.
+    closed: bool,
     bounds: Bounds,
     /// All triangles, for the winding number.
     whole: Tree,
@@ -45,6 +35,8 @@ struct Tree {
     corners: Vec<[DVec3; 3]>,
     /// Pseudonormals of corners 0, 1, 2 and edges 0, 1, 2.
     pseudonormals: Vec<[Vec3; 6]>,
+    /// Whether the pseudonormals tell the side: all triangles that meet there bound the solid and nothing crosses them.
+    trusted: Vec<bool>,
 }
 
 /// Nearest point of the surface.
@@ -70,15 +62,18 @@ impl MeshShape {
             (vector.length(), (x[0] + x[1] + x[2]) / 3.0, vector)
         });
         let crossing = whole.crossing(mesh, &places);
-        let manifold = edges.groups().all(|g| g.len() == 2);
-        let sign = match (edges.is_closed(), manifold && crossing == 0) {
-            (true, true) => Sign::Normal,
-            (true, false) => Sign::Winding,
-            (false, _) => Sign::Open,
-        };
-        let mut shape = Self { sign, bounds: mesh.bounds(), whole, winding, outer: None, crossing };
-        if sign != Sign::Open {
-            shape.leave_out_inner(mesh, &edges, &pseudonormals);
+        let count = crossing.iter().filter(|&&c| c).count();
+        let closed = edges.is_closed();
+        let mut shape = Self { closed, bounds: mesh.bounds(), whole, winding, outer: None, crossing: count };
+        if closed {
+            let sides = shape.sides(mesh, &edges, &crossing);
+            let outer: Vec<u32> = (0..sides.len() as u32).filter(|&t| sides[t as usize] != Side::Inner).collect();
+            if outer.len() < sides.len() && !outer.is_empty() {
+                shape.outer = Some(Tree::new(mesh, &pseudonormals, &outer));
+            }
+            let trusted = trusted(mesh, &edges, &places, |t| sides[t] == Side::Border && !crossing[t]);
+            let tree = shape.outer.as_mut().unwrap_or(&mut shape.whole);
+            tree.trusted = tree.bvh.order.iter().map(|&t| trusted[t as usize]).collect();
         }
         shape
     }
@@ -100,59 +95,90 @@ impl MeshShape {
     fn signed(&self, p: DVec3, nearest: &Nearest) -> f64 {
         let d = nearest.squared.sqrt() * self.sign(p, nearest);
         // Nothing is inside beyond the box, and no distance there is below that to the box.
-        if self.sign == Sign::Open && d > 0.0 { d.max(self.bounds.distance(p)) } else { d }
+        if !self.closed && d > 0.0 { d.max(self.bounds.distance(p)) } else { d }
     }
 
     /// Sign and fading factor of the distance: -1 inside, 1 outside.
     fn sign(&self, p: DVec3, nearest: &Nearest) -> f64 {
-        match self.sign {
-            Sign::Open => (4.0 * (0.5 - self.winding(p))).clamp(-1.0, 1.0),
-            _ if !self.bounds.contains(p) => 1.0,
-            Sign::Normal => {
-                let to = p - nearest.point;
-                let normal = self.surface().pseudonormal(nearest);
-                let cosine = to.dot(normal);
-                if cosine.abs() > DOUBT * nearest.squared.sqrt() { cosine.signum() } else { self.winding_sign(p) }
-            }
-            Sign::Winding => self.winding_sign(p),
+        if !self.closed {
+            return (4.0 * (0.5 - self.winding(p))).clamp(-1.0, 1.0);
         }
+        if !self.bounds.contains(p) {
+            return 1.0;
+        }
+        let tree = self.surface();
+        if tree.trusted[nearest.triangle] {
+            let cosine = (p - nearest.point).dot(tree.pseudonormal(nearest));
+            if cosine.abs() > DOUBT * nearest.squared.sqrt() {
+                return cosine.signum();
+            }
+        }
+        self.winding_sign(p)
     }
 
     fn winding_sign(&self, p: DVec3) -> f64 {
         if self.winding(p) > 0.5 { -1.0 } else { 1.0 }
     }
 
-    /// Builds `outer` without the triangles that have the solid on both sides.
-    fn leave_out_inner(&mut self, mesh: &Mesh, edges: &Edges, pseudonormals: &[[Vec3; 6]]) {
+    /// Which triangles bound the solid and which lie inside it.
+    fn sides(&self, mesh: &Mesh, edges: &Edges, crossing: &[bool]) -> Vec<Side> {
         let count = mesh.triangles.len();
         let (pieces, piece_count) = edges.pieces(count);
-        if self.sign == Sign::Normal && piece_count <= 1 {
-            return;
+        let plain = !crossing.contains(&true) && edges.groups().all(|g| g.len() == 2);
+        if piece_count <= 1 && plain {
+            return vec![Side::Border; count];
         }
         let step = 1e-6 * self.bounds.size().max_element();
-        let is_inner = |t: usize| {
+        let side = |t: usize| {
             let x = mesh.corners(t);
-            let Some(normal) = area_vector(x).try_normalize() else { return false };
+            let Some(normal) = area_vector(x).try_normalize() else { return Side::Unknown };
             let middle = (x[0] + x[1] + x[2]) / 3.0;
-            let inside = |p: DVec3| self.winding(p + step * normal) > 0.5 && self.winding(p - step * normal) > 0.5;
-            inside(middle) && x.iter().all(|&c| inside(middle + 0.98 * (c - middle)))
+            let inside = |p: DVec3, side: f64| self.winding(p + side * step * normal) > 0.5;
+            match (inside(middle, 1.0), inside(middle, -1.0)) {
+                (false, true) => Side::Border,
+                (true, true) => {
+                    let both = |c: &DVec3| {
+                        let p = middle + 0.98 * (*c - middle);
+                        inside(p, 1.0) && inside(p, -1.0)
+                    };
+                    if !crossing[t] || x.iter().all(both) { Side::Inner } else { Side::Unknown }
+                }
+                _ => Side::Unknown,
+            }
         };
-        let outer: Vec<u32> = if self.sign == Sign::Normal {
-            // Pieces do not cross: one triangle tells for its piece.
-            let mut inner = vec![None; piece_count];
-            let keep = |&t: &u32| {
-                let piece = &mut inner[pieces[t as usize] as usize];
-                !*piece.get_or_insert_with(|| is_inner(t as usize))
-            };
-            (0..count as u32).filter(keep).collect()
-        } else {
-            let inner: Vec<bool> = (0..count).into_par_iter().map(is_inner).collect();
-            (0..count as u32).filter(|&t| !inner[t as usize]).collect()
-        };
-        if outer.len() < count && !outer.is_empty() {
-            self.outer = Some(Tree::new(mesh, pseudonormals, &outer));
+        if !plain {
+            return (0..count).into_par_iter().map(side).collect();
+        }
+        // Pieces that neither cross nor branch: one triangle tells for its piece.
+        let mut known = vec![None; piece_count];
+        (0..count).map(|t| *known[pieces[t] as usize].get_or_insert_with(|| side(t))).collect()
+    }
+}
+
+/// What a triangle has on its two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The solid behind, nothing before.
+    Border,
+    /// The solid on both sides.
+    Inner,
+    /// Something else, or not the same all over.
+    Unknown,
+}
+
+/// Triangles whose corners are touched only by good triangles and by edges of two triangles.
+fn trusted(mesh: &Mesh, edges: &Edges, places: &[u32], good: impl Fn(usize) -> bool) -> Vec<bool> {
+    let mut clean = vec![true; mesh.positions.len()];
+    for (t, triangle) in mesh.triangles.iter().enumerate() {
+        if !good(t) {
+            triangle.iter().for_each(|&v| clean[places[v as usize] as usize] = false);
         }
     }
+    for group in edges.groups().filter(|g| g.len() != 2) {
+        clean[group[0].low as usize] = false;
+        clean[group[0].high as usize] = false;
+    }
+    mesh.triangles.iter().map(|t| t.iter().all(|&v| clean[places[v as usize] as usize])).collect()
 }
 
 impl Shape for MeshShape {
@@ -193,7 +219,7 @@ impl Tree {
         bvh.order.iter_mut().for_each(|i| *i = triangles[*i as usize]);
         let corners = bvh.order.iter().map(|&t| mesh.corners(t as usize)).collect();
         let pseudonormals = bvh.order.iter().map(|&t| pseudonormals[t as usize]).collect();
-        Self { bvh, corners, pseudonormals }
+        Self { bvh, corners, pseudonormals, trusted: Vec::new() }
     }
 
     fn nearest(&self, p: DVec3) -> Option<Nearest> {
@@ -221,21 +247,24 @@ impl Tree {
         }
     }
 
-    /// Counts triangles that cross another one; neighbors that share a corner do not count.
-    fn crossing(&self, mesh: &Mesh, places: &[u32]) -> usize {
+    /// For each triangle of the mesh whether it crosses another one; neighbors that share a corner do not count.
+    fn crossing(&self, mesh: &Mesh, places: &[u32]) -> Vec<bool> {
         let corners_of = |i: usize| mesh.triangles[self.bvh.order[i] as usize].map(|v| places[v as usize]);
-        let crosses = |i: &usize| {
-            let (mine, own) = (&self.corners[*i], corners_of(*i));
+        let crosses = |i: usize| {
+            let (mine, own) = (&self.corners[i], corners_of(i));
             let mut found = false;
             self.bvh.overlapping(Bounds::of(*mine), |range| {
                 found = found
                     || range.into_iter().any(|j| {
-                        j != *i && !corners_of(j).iter().any(|v| own.contains(v)) && cross(mine, &self.corners[j])
+                        j != i && !corners_of(j).iter().any(|v| own.contains(v)) && cross(mine, &self.corners[j])
                     });
             });
             found
         };
-        (0..self.corners.len()).into_par_iter().filter(crosses).count()
+        let in_order: Vec<bool> = (0..self.corners.len()).into_par_iter().map(crosses).collect();
+        let mut flags = vec![false; mesh.triangles.len()];
+        self.bvh.order.iter().zip(in_order).for_each(|(&t, crosses)| flags[t as usize] = crosses);
+        flags
     }
 }
 

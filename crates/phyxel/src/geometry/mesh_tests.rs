@@ -172,8 +172,42 @@ fn crossing_pieces_are_one_solid() {
         let d = shape.distance(p);
         assert!(truth.abs() < 0.02 || (d < 0.0) == (truth < 0.0), "sign at {p}");
     }
+    for _ in 0..300 {
+        let p = random.point(1.5);
+        assert_eq!(shape.distance(p) < 0.0, brute_winding(&mesh, p) > 0.5, "sign at {p}");
+    }
     // Deep inside both balls the inner sheets do not show.
     assert!(shape.distance(DVec3::new(0.35, 0.05, 0.1)) < -0.6);
+}
+
+#[test]
+fn a_wall_between_two_cells_does_not_count() {
+    // Two cubes that share the four vertices of a face, and have that face twice.
+    let mut mesh = Mesh::default();
+    for x in 0..3 {
+        for (y, z) in [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)] {
+            mesh.positions.push(DVec3::new(f64::from(x), y, z));
+        }
+    }
+    for cell in [0, 4] {
+        let mut quad =
+            |q: [u32; 4]| mesh.triangles.extend([[q[0], q[1], q[2]], [q[0], q[2], q[3]]].map(|t| t.map(|v| v + cell)));
+        quad([3, 2, 1, 0]);
+        quad([4, 5, 6, 7]);
+        (0..4).for_each(|k| quad([k, (k + 1) % 4, (k + 1) % 4 + 4, k + 4]));
+    }
+    let report = mesh.repair();
+    assert!(report.closed && report.non_manifold_edges == 4 && (report.volume - 2.0).abs() < 1e-12, "{report:?}");
+    let shape = MeshShape::new(&mesh);
+    let truth = Placed::new(
+        std::sync::Arc::new(Cuboid::new(DVec3::new(2.0, 1.0, 1.0), 0.0)),
+        Pose { translation: DVec3::new(1.0, 0.5, 0.5), ..Pose::IDENTITY },
+    );
+    let mut random = Random(8);
+    for _ in 0..500 {
+        let p = DVec3::ONE + random.point(1.5);
+        assert!((shape.distance(p) - truth.distance(p)).abs() < 1e-9, "at {p}");
+    }
 }
 
 #[test]
