@@ -58,7 +58,12 @@ impl RigidMotion {
 pub fn damp_towards(points: &mut Points, range: Range<usize>, factor: f64, motion: RigidMotion) {
     let positions = &points.positions[range.clone()];
     let pull = |(x, v): (&DVec3, &mut DVec3)| *v -= (*v - motion.at(*x)) * (1.0 - factor);
-    positions.par_iter().zip(&mut points.velocities[range]).with_min_len(CHUNK).for_each(pull);
+    let velocities = &mut points.velocities[range];
+    if positions.len() <= CHUNK {
+        positions.iter().zip(velocities).for_each(pull);
+    } else {
+        positions.par_iter().zip(velocities).with_min_len(CHUNK).for_each(pull);
+    }
 }
 
 /// Sums of nine quantities (mass, position, velocity) -> values over a range.
@@ -75,6 +80,9 @@ fn sum(points: &Points, range: &Range<usize>, values: impl Fn(f64, DVec3, DVec3)
             .map(|i| values(points.masses[i], points.positions[i], points.velocities[i]))
             .fold([0.0; 9], add)
     };
+    if range.len() <= CHUNK {
+        return chunk(0);
+    }
     let chunks: Vec<[f64; 9]> = (0..range.len().div_ceil(CHUNK)).into_par_iter().map(chunk).collect();
     chunks.into_iter().fold([0.0; 9], add)
 }

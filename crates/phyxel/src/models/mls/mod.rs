@@ -18,7 +18,9 @@ pub mod stencils;
 mod support;
 #[cfg(test)]
 mod test_bodies;
+mod time_step;
 
 pub use fast::{Extremes, Instructions, MoveReport};
-pub use model::{COURANT, MlsBody, MlsModel};
+pub use model::{MlsBody, MlsModel};
 pub use stencils::{StencilOptions, StencilReport, Stencils};
+pub use time_step::STEP_SAFETY;

@@ -7,6 +7,7 @@
 use super::damping::{RigidMotion, damp_towards};
 use super::fast::{Engine, Extremes, Instructions, Kick, MoveReport, PackedEngine, Passes, Single, Split};
 use super::stencils::{StencilOptions, StencilReport, Stencils};
+use super::time_step::{STEP_SAFETY, estimated_limit};
 use crate::error::{Diagnostic, Result};
 use crate::linalg::determinant_change;
 use crate::materials::ElasticLaw;
@@ -17,9 +18,6 @@ use crate::scene::{MaterialSpec, Precision};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::ops::Range;
-
-/// Time step over support radius per longitudinal wave speed, per point.
-pub const COURANT: f64 = 0.3;
 
 /// One body to be moved by the model.
 #[derive(Debug, Clone)]
@@ -51,6 +49,8 @@ struct Body {
     rotation: DMat3,
     law: ElasticLaw,
     density: f64,
+    /// Estimated limit of stability [s].
+    step_limit: f64,
 }
 
 impl MlsModel {
@@ -104,7 +104,8 @@ impl MlsModel {
         };
         for (body, range) in bodies.iter().zip(ranges) {
             let law = ElasticLaw::from_spec(body.material, body.rotation)?;
-            model.bodies.push(Body { range, rotation: body.rotation, law, density: body.material.density });
+            let density = body.material.density;
+            model.bodies.push(Body { range, rotation: body.rotation, law, density, step_limit: f64::INFINITY });
             model.apply_law(model.bodies.len() - 1);
         }
         model.load_positions(points);
@@ -121,21 +122,14 @@ impl MlsModel {
     }
 
     fn apply_law(&mut self, body: usize) {
-        let body = &self.bodies[body];
+        let body = &mut self.bodies[body];
         self.engine.set_law(&self.stencils, body.range.clone(), &body.law);
+        body.step_limit = estimated_limit(&self.stencils, body.range.clone(), &body.law, body.density);
     }
 
     /// Largest time step that leap-frog takes safely through impacts [s]; infinite when nothing is elastic.
-    ///
-    /// `COURANT h / c` of the worst point, with its support radius h and the speed c of longitudinal waves.
     pub fn stable_time_step(&self) -> f64 {
-        let of_body = |body: &Body| {
-            let modulus = body.law.longitudinal_modulus();
-            let smallest =
-                self.stencils.support_radii[body.range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
-            if modulus > 0.0 { COURANT * smallest * (body.density / modulus).sqrt() } else { f64::INFINITY }
-        };
-        self.bodies.iter().map(of_body).fold(f64::INFINITY, f64::min)
+        self.bodies.iter().map(|body| STEP_SAFETY * body.step_limit).fold(f64::INFINITY, f64::min)
     }
 
     /// Speed of the fastest longitudinal wave at rest [m/s].

@@ -41,6 +41,7 @@ fn wood() -> MaterialSpec {
 }
 
 /// A box of n points with surface patches, moved apart by `jitter` spacings; spacing grows along x by `grading` in all.
+#[derive(Clone)]
 struct Cube {
     side: [usize; 3],
     spacing: f64,
@@ -466,4 +467,52 @@ fn nothing_and_single_points_are_defined() {
     let mut model = MlsModel::new(&points, &[body], Precision::Mixed).unwrap();
     substeps(&mut model, &mut points, 3, 1e-3, DVec3::NEG_Y);
     assert!(points.positions[0].is_finite() && points.positions[0].y < 1.0);
+}
+
+/// Largest frequency of the undeformed body by power iteration [rad/s].
+fn largest_frequency(model: &mut MlsModel, points: &Points) -> f64 {
+    let mut moved = points.clone();
+    let mut mode: Vec<DVec3> = (0..points.len()).map(|i| Random::new(5, i as u64).in_cube()).collect();
+    let mut forces = vec![DVec3::ZERO; points.len()];
+    let mut square = 0.0;
+    for _ in 0..100 {
+        for i in 0..points.len() {
+            moved.positions[i] = points.rest_positions[i] + mode[i] * 1e-7;
+        }
+        model.internal_forces(&moved, &mut forces);
+        let work: f64 = forces.iter().zip(&mode).map(|(f, v)| -f.dot(*v) / 1e-7).sum();
+        let mass: f64 = points.masses.iter().zip(&mode).map(|(m, v)| m * v.length_squared()).sum();
+        square = work / mass;
+        let accelerations: Vec<DVec3> = forces.iter().zip(&points.masses).map(|(f, m)| *f / *m).collect();
+        let largest = accelerations.iter().map(|a| a.length()).fold(0.0, f64::max);
+        mode = accelerations.iter().map(|a| *a / largest).collect();
+    }
+    square.sqrt()
+}
+
+#[test]
+fn the_time_step_keeps_its_distance_from_the_limit() {
+    let graded = Cube { grading: 3.0, jitter: 0.1, side: [9, 5, 5], ..Cube::new(5) };
+    for cube in [Cube::new(6), Cube { jitter: 0.25, ..Cube::new(6) }, graded] {
+        for material in [material(1e6, 0.3), material(1e5, 0.45), wood()] {
+            let scene = Scene::of(&[(cube.clone(), material)]);
+            let mut model = scene.model(Precision::F64, Instructions::best());
+            let limit = 2.0 / largest_frequency(&mut model, &scene.points);
+            let part = model.stable_time_step() / limit;
+            assert!((0.2..0.7).contains(&part), "{part} of the limit");
+        }
+    }
+}
+
+#[test]
+fn an_impact_at_20_meters_per_second_is_survived() {
+    let mut scene = Scene::of(&[(Cube { jitter: 0.2, ..Cube::new(8) }, material(1e6, 0.3))]);
+    scene.points.velocities.fill(DVec3::new(0.5, -20.0, 0.0));
+    scene.points.positions.iter_mut().for_each(|x| x.y -= 0.25);
+    let mut model = scene.model(Precision::Mixed, Instructions::best());
+    let dt = model.stable_time_step();
+    substeps(&mut model, &mut scene.points, (0.06 / dt) as usize, dt, DVec3::ZERO);
+    let upward: DVec3 = scene.points.velocities.iter().sum::<DVec3>() / scene.points.len() as f64;
+    let fastest = scene.points.velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
+    assert!(upward.y > 5.0 && upward.y < 20.0 && fastest < 100.0, "rebounds at {upward}, fastest {fastest}");
 }
