@@ -105,13 +105,10 @@ fn rotate_away(a: &mut [[f64; 3]; 3], v: &mut [[f64; 3]; 3], p: usize, q: usize)
     if a[p][q] == 0.0 {
         return;
     }
+    // An infinite theta (a negligible entry) gives t = 0.
     let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-    let t = if theta.is_finite() {
-        theta.signum() / (theta.abs() + theta.hypot(1.0))
-    } else {
-        0.0 // The entry is negligible beside the difference of the diagonal.
-    };
-    let c = 1.0 / t.hypot(1.0);
+    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+    let c = 1.0 / (t * t + 1.0).sqrt();
     let s = t * c;
     let apq = a[p][q];
     a[p][p] -= t * apq;

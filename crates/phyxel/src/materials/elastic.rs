@@ -4,11 +4,13 @@
 //! which makes a bar as stiff as Young's modulus says (the printed measure is four times too stiff). Energy density
 //!
 //! ```text
-//! U = ½ G : S + ½ k_v (|J| - 1)² + ½ k_c min(0, |J| - j_c)²        P = J S + (k_v (|J| - 1) + k_c min(0, |J| - j_c)) cof J
+//! U = ½ G : S + ½ k_v (|J| - 1)² + k_c Φ(|J|)        P = J S + (k_v (|J| - 1) + k_c Φ'(|J|)) cof J
+//! Φ'(j) = 0 above j_c,  j - j_c between 0 and j_c,  -j_c below 0
 //! ```
 //!
 //! k_v is [MKN04] eq. 20 and changes E and ν, so it is 0 unless asked for. k_c is ours: it acts only on matter crushed below
-//! the volume ratio j_c, where the law above it loses its resistance, and drives mirrored matter back.
+//! the volume ratio j_c, where the law above it loses its resistance, and drives mirrored matter back with a constant
+//! pressure: a growing one would need smaller time steps.
 
 use super::stiffness::Stiffness;
 use crate::error::{Diagnostic, Result};
@@ -52,7 +54,7 @@ pub struct Response {
     pub volume_energy: f64,
     /// J S [Pa].
     pub elastic_stress: DMat3,
-    /// (k_v (|J| - 1) + k_c min(0, |J| - j_c)) cof J [Pa].
+    /// (k_v (|J| - 1) + k_c Φ'(|J|)) cof J [Pa].
     pub volume_stress: DMat3,
 }
 
@@ -93,7 +95,7 @@ impl ElasticLaw {
             stiffness,
             volume_stiffness: spec.volume_stiffness,
             collapse_stiffness: spec.collapse_stiffness.unwrap_or(DEFAULT_COLLAPSE_FACTOR * young),
-            collapse_ratio: spec.collapse_ratio,
+            collapse_ratio: spec.collapse_ratio.max(0.0),
             control_modulus: spec.control * young,
         })
     }
@@ -108,13 +110,12 @@ impl ElasticLaw {
         let deformation = DMat3::IDENTITY + gradient;
         let green = green_strain(gradient, stored_strain);
         let stress = self.stiffness.stress(green);
-        let change = determinant_change(gradient);
-        let crush = self.crush(change);
+        let volume = self.volume_response(determinant_change(gradient));
         Response {
             elastic_energy: 0.5 * double_dot(green, stress),
-            volume_energy: 0.5 * (self.volume_stiffness * change * change + self.collapse_stiffness * crush * crush),
+            volume_energy: volume.energy,
             elastic_stress: deformation * stress,
-            volume_stress: cofactor(deformation) * self.pressure(change),
+            volume_stress: cofactor(deformation) * volume.pressure,
         }
     }
 
@@ -123,47 +124,58 @@ impl ElasticLaw {
     pub fn first_piola(&self, gradient: DMat3) -> DMat3 {
         let deformation = DMat3::IDENTITY + gradient;
         let stress = self.stiffness.stress(green_strain(gradient, DMat3::ZERO));
-        let pressure = self.pressure(determinant_change(gradient));
-        deformation * stress + cofactor(deformation) * pressure
+        let volume = self.volume_response(determinant_change(gradient));
+        deformation * stress + cofactor(deformation) * volume.pressure
     }
 
     /// Energy density at J = I + `gradient` without stored strain [J/m³].
     #[inline]
     pub fn energy_density(&self, gradient: DMat3) -> f64 {
         let green = green_strain(gradient, DMat3::ZERO);
-        let change = determinant_change(gradient);
-        let crush = self.crush(change);
-        let volume = self.volume_stiffness * change * change + self.collapse_stiffness * crush * crush;
-        0.5 * (double_dot(green, self.stiffness.stress(green)) + volume)
+        let volume = self.volume_response(determinant_change(gradient));
+        0.5 * double_dot(green, self.stiffness.stress(green)) + volume.energy
     }
 
     /// The derivative of the first Piola stress at J = I + `gradient`.
     pub fn tangent(&self, gradient: DMat3, stored_strain: DMat3, kind: TangentKind) -> Tangent {
         let deformation = DMat3::IDENTITY + gradient;
         let stress = self.stiffness.stress(green_strain(gradient, stored_strain));
-        let change = determinant_change(gradient);
-        let guard = if self.crush(change) < 0.0 { self.collapse_stiffness } else { 0.0 };
+        let volume = self.volume_response(determinant_change(gradient));
         let exact = kind == TangentKind::Exact;
         Tangent {
             deformation,
             stress: if exact { stress } else { positive_part(stress) },
             cofactor: cofactor(deformation),
-            volume_slope: self.volume_stiffness + guard,
-            pressure: if exact { self.pressure(change) } else { 0.0 },
+            volume_slope: volume.slope,
+            pressure: if exact { volume.pressure } else { 0.0 },
         }
     }
 
-    // min(0, |J| - j_c) for |J| - 1 = change.
+    /// Volume and collapse terms as functions of |J| - 1.
     #[inline]
-    fn crush(&self, change: f64) -> f64 {
-        (change + (1.0 - self.collapse_ratio)).min(0.0)
+    pub fn volume_response(&self, change: f64) -> VolumeResponse {
+        let deepest = -self.collapse_ratio.max(0.0);
+        let below = (change + (1.0 - self.collapse_ratio)).min(0.0);
+        let crush = below.max(deepest);
+        let guard = if below < 0.0 && below > deepest { self.collapse_stiffness } else { 0.0 };
+        VolumeResponse {
+            energy: 0.5 * self.volume_stiffness * change * change
+                + self.collapse_stiffness * crush * (below - 0.5 * crush),
+            pressure: self.volume_stiffness * change + self.collapse_stiffness * crush,
+            slope: self.volume_stiffness + guard,
+        }
     }
+}
 
-    // Derivative of the volume energy with |J|.
-    #[inline]
-    fn pressure(&self, change: f64) -> f64 {
-        self.volume_stiffness * change + self.collapse_stiffness * self.crush(change)
-    }
+/// Energy of the volume and collapse terms and its derivatives with |J|.
+#[derive(Debug, Clone, Copy)]
+pub struct VolumeResponse {
+    /// Energy density [J/m³].
+    pub energy: f64,
+    /// First derivative [Pa].
+    pub pressure: f64,
+    /// Second derivative [Pa].
+    pub slope: f64,
 }
 
 impl Tangent {
@@ -172,8 +184,11 @@ impl Tangent {
     pub fn apply(&self, stiffness: &Stiffness, change: DMat3) -> DMat3 {
         let green = symmetric_part(self.deformation.transpose() * change);
         let volume = self.cofactor * (self.volume_slope * double_dot(self.cofactor, change));
-        let geometric = change * self.stress + cofactor_change(self.deformation, change) * self.pressure;
-        geometric + self.deformation * stiffness.stress(green) + volume
+        let positive = change * self.stress + self.deformation * stiffness.stress(green) + volume;
+        if self.pressure == 0.0 {
+            return positive;
+        }
+        positive + cofactor_change(self.deformation, change) * self.pressure
     }
 
     /// The 3x3 block e_c ↦ apply(e_c dᵀ) d of an isotropic law with these Lamé constants [Pa/m² for d in 1/m].

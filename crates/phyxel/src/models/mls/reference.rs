@@ -148,15 +148,12 @@ impl<'a> Reference<'a> {
         let stress = law.stiffness.stress(green);
         let (j_k, j_l) = (jacobian * d_k, jacobian * d_l);
         let cof = cofactor(jacobian);
-        let determinant = jacobian.determinant();
-        let crush = (determinant - law.collapse_ratio).min(0.0);
-        let slope = law.volume_stiffness + if crush < 0.0 { law.collapse_stiffness } else { 0.0 };
-        let pressure = law.volume_stiffness * (determinant - 1.0) + law.collapse_stiffness * crush;
+        let volume = law.volume_response(jacobian.determinant() - 1.0);
         let block = DMat3::IDENTITY * d_l.dot(stress * d_k)
             + outer(j_k, j_l) * lambda
             + (outer(j_l, j_k) + jacobian * jacobian.transpose() * d_k.dot(d_l)) * mu
-            + outer(cof * d_k, cof * d_l) * slope
-            + cross_matrix(jacobian * d_l.cross(d_k)) * pressure;
+            + outer(cof * d_k, cof * d_l) * volume.slope
+            + cross_matrix(jacobian * d_l.cross(d_k)) * volume.pressure;
         Some(block * self.stencils.volumes[i])
     }
 

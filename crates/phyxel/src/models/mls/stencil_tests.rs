@@ -73,6 +73,7 @@ fn lattice_has_the_expected_neighborhoods() {
 }
 
 #[test]
+#[allow(clippy::single_range_in_vec_init, reason = "one body")]
 fn degenerate_bodies_have_an_answer() {
     let line: Vec<DVec3> = (0..6).map(|k| DVec3::X * 0.1 * k as f64).collect();
     let sheet: Vec<DVec3> = (0..25).map(|k| DVec3::new((k % 5) as f64, (k / 5) as f64, 0.0) * 0.1).collect();

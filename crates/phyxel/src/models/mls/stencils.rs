@@ -165,22 +165,33 @@ impl Stencils {
         self.rest_positions.is_empty()
     }
 
+    /// Neighbors j of point i, ascending, and their weights w_ij.
+    #[inline]
+    pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
+        let range = self.starts[i]..self.starts[i + 1];
+        (&self.neighbors[range.clone()], &self.weights[range])
+    }
+
+    /// Points j whose stencil holds point i, ascending, and their weights w_ji.
+    #[inline]
+    pub fn row_into(&self, i: usize) -> (&[u32], &[f64]) {
+        let Some(reverse) = &self.reverse else { return self.row(i) };
+        let range = reverse.starts[i]..reverse.starts[i + 1];
+        (&reverse.neighbors[range.clone()], &reverse.weights[range])
+    }
+
     /// Neighbors j of point i with their weights w_ij, ascending.
     #[inline]
     pub fn of(&self, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let range = self.starts[i]..self.starts[i + 1];
-        self.neighbors[range.clone()].iter().zip(&self.weights[range]).map(|(&j, &w)| (j as usize, w))
+        let (neighbors, weights) = self.row(i);
+        neighbors.iter().zip(weights).map(|(&j, &w)| (j as usize, w))
     }
 
     /// Points j whose stencil holds point i, with their weights w_ji, ascending.
     #[inline]
     pub fn into(&self, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let (starts, neighbors, weights) = match &self.reverse {
-            Some(reverse) => (&reverse.starts, &reverse.neighbors, &reverse.weights),
-            None => (&self.starts, &self.neighbors, &self.weights),
-        };
-        let range = starts[i]..starts[i + 1];
-        neighbors[range.clone()].iter().zip(&weights[range]).map(|(&j, &w)| (j as usize, w))
+        let (neighbors, weights) = self.row_into(i);
+        neighbors.iter().zip(weights).map(|(&j, &w)| (j as usize, w))
     }
 
     /// x_ij = x_j - x_i [m].

@@ -101,6 +101,9 @@ pub(crate) fn stress<T: Real, const FMA: bool, const FULL: bool>(
             + dot::<T, FMA>(h[0][0], h_cofactor[0], h[0][1], h_cofactor[1], h[0][2], h_cofactor[2]);
         let collapse = volume_strain - block.collapse_strain[l];
         let collapse = if collapse < zero { collapse } else { zero };
+        // Constant once the volume has turned negative, see `materials::elastic`.
+        let deepest = -(one + block.collapse_strain[l]);
+        let collapse = if collapse > deepest { collapse } else { deepest };
         let pressure = block.volume_stiffness[l] * volume_strain + block.collapse_stiffness[l] * collapse;
         let (volume, kappa) = (block.volume[l], block.kappa[l]);
         for r in 0..3 {

@@ -1,6 +1,7 @@
 //! What holds points back during an implicit solve: pins, colliders with friction, and bodies that touch.
 
 use glam::{DMat3, DVec3};
+use std::collections::BTreeSet;
 
 /// Tangential speed below which friction is proportional to speed [m/s]; a body held by friction creeps at most so fast.
 pub const STICK_SPEED: f64 = 1e-4;
@@ -88,6 +89,14 @@ impl Constraints {
         }
     }
 
+    /// Bodies with at least one constrained point.
+    pub(super) fn touched_bodies(&self, bodies: &[u32]) -> BTreeSet<u32> {
+        let held = self.held.iter().map(|held| held.point);
+        let contacts = self.contacts.iter().map(|contact| contact.point);
+        let pairs = self.pairs.iter().flat_map(|pair| [pair.i, pair.j]);
+        held.chain(contacts).chain(pairs).map(|point| bodies[point]).collect()
+    }
+
     /// Energy of the pair penalties and of friction over a step [J].
     pub(super) fn energy(&self, active: &ActiveSet, velocities: &[DVec3], dt: f64) -> f64 {
         let pairs = self.pairs.iter().map(|pair| 0.5 * pair.stiffness * pair.overlap(velocities, dt).powi(2));
@@ -171,11 +180,12 @@ impl ActiveSet {
                 *impulse = (-contact.normal.dot(residuals[contact.point])).max(0.0);
             }
         }
-        for (k, contact) in
-            constraints.contacts.iter().enumerate().filter(|(k, _)| self.impulses[*k] > 0.0).collect::<Vec<_>>()
-        {
-            self.block(contact.point, contact.normal);
-            self.add_friction(contact, self.impulses[k], velocities[contact.point], &mut residuals[contact.point]);
+        for (k, contact) in constraints.contacts.iter().enumerate() {
+            let impulse = self.impulses[k];
+            if impulse > 0.0 {
+                self.block(contact.point, contact.normal);
+                self.add_friction(contact, impulse, velocities[contact.point], &mut residuals[contact.point]);
+            }
         }
     }
 

@@ -11,31 +11,13 @@
 //! gathers the records. A product with the tangent is the same with the change of P instead of P.
 
 use super::super::stencils::Stencils;
+use super::lanes::{List, Place, Record, Row, pull, stretch};
 use crate::conjugate_gradient::{CHUNK, chunked_sum};
 use crate::linalg::outer;
 use crate::materials::elastic::TangentKind;
 use crate::materials::{ElasticLaw, Stiffness, Tangent};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
-
-/// Four lanes: three numbers and a rider.
-type Row = [f64; 4];
-
-/// What pass 1 and 2 need of a neighbor's place: (x, 1) and (q, 0).
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(32))]
-struct Place {
-    x: Row,
-    q: Row,
-}
-
-/// What pass 2 needs of a neighbor's stress: the rows of P B - κ H0 with κ u as rider, and the rows of v P.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(32))]
-struct Record {
-    m: [Row; 3],
-    n: [Row; 3],
-}
 
 const EMPTY: Record = Record { m: [[0.0; 4]; 3], n: [[0.0; 4]; 3] };
 
@@ -162,19 +144,7 @@ impl Operator {
 
     #[inline]
     fn gradients(&self, stencils: &Stencils, u: &[DVec3], i: usize) -> Gradients {
-        let (mut with_x, mut with_q) = ([[0.0; 4]; 3], [[0.0; 4]; 3]);
-        let mut place = self.places[i];
-        place.x[3] = 0.0;
-        for (j, w) in stencils.of(i) {
-            let (m, n) = weighted_difference(&self.places[j], &place, w);
-            let e = (u[j] - u[i]).to_array();
-            for r in 0..3 {
-                for lane in 0..4 {
-                    with_x[r][lane] += e[r] * m[lane];
-                    with_q[r][lane] += e[r] * n[lane];
-                }
-            }
-        }
+        let (with_x, with_q) = stretch(list(stencils.row(i)), &self.places, u, i);
         let fixed = &self.fixed[i];
         let x_transposed = transposed(&with_x);
         let corrected = fixed.gradient_matrix * x_transposed + transposed(&with_q) * fixed.volume;
@@ -217,18 +187,7 @@ impl Operator {
 
     #[inline]
     fn received(&self, stencils: &Stencils, i: usize) -> DVec3 {
-        let mut sums = [[0.0; 4]; 3];
-        let mut place = self.places[i];
-        place.x[3] = 0.0;
-        for (j, w) in stencils.into(i) {
-            let (m, n) = weighted_difference(&self.places[j], &place, w);
-            let record = &self.records[j];
-            for r in 0..3 {
-                for lane in 0..4 {
-                    sums[r][lane] += record.m[r][lane] * m[lane] + record.n[r][lane] * n[lane];
-                }
-            }
-        }
+        let sums = pull(list(stencils.row_into(i)), &self.places, &self.records, i);
         DVec3::from_array(sums.map(|row| (row[0] + row[1]) + (row[2] + row[3])))
     }
 }
@@ -264,13 +223,8 @@ fn fixed(solid: Solid, i: usize) -> Fixed {
 }
 
 #[inline(always)]
-fn weighted_difference(there: &Place, here: &Place, w: f64) -> (Row, Row) {
-    let (mut m, mut n) = ([0.0; 4], [0.0; 4]);
-    for lane in 0..4 {
-        m[lane] = w * (there.x[lane] - here.x[lane]);
-        n[lane] = w * (there.q[lane] - here.q[lane]);
-    }
-    (m, n)
+fn list<'a>((neighbors, weights): (&'a [u32], &'a [f64])) -> List<'a> {
+    List { neighbors, weights }
 }
 
 #[inline(always)]

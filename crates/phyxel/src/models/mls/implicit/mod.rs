@@ -6,6 +6,7 @@
 //! compression. Linear momentum is kept to rounding; angular momentum as far as Newton converges.
 
 mod constraints;
+mod lanes;
 mod operator;
 
 pub use constraints::{Constraints, ContactConstraint, Held, PairPenalty, STICK_SPEED};
@@ -65,7 +66,7 @@ pub struct Problem<'a> {
     pub constraints: &'a Constraints,
 }
 
-/// The solver with its scratch arrays and the last step's velocity change, its first guess for the next.
+/// The solver with its scratch arrays and the last step's velocity change, one of its first guesses for the next.
 #[derive(Debug, Clone, Default)]
 pub struct Solver {
     /// How hard to try.
@@ -143,24 +144,30 @@ impl Solver {
         self.active.reset(n, problem.constraints.contacts.len());
     }
 
-    // Of the old velocities, with and without the last step's change, the better start; returns its energy.
+    // The best of three starts: the old velocities (near for matter at rest), the predicted ones (matter in flight), the old
+    // ones with the last step's change (vibration); returns its energy.
     fn start(&mut self, problem: &Problem, solid: Solid, points: &Points) -> f64 {
         self.velocities.clear();
         self.velocities.extend_from_slice(&points.velocities);
         problem.constraints.enforce(&mut self.velocities);
-        let plain = self.energy(problem, solid, &points.masses, Which::Velocities);
-        if self.last_change.len() != points.len() {
-            return plain;
+        let mut energy = self.energy(problem, solid, &points.masses, Which::Velocities);
+        for guess in [Guess::Predicted, Guess::LikeLast] {
+            match guess {
+                Guess::Predicted => self.trial.copy_from_slice(&self.predicted),
+                Guess::LikeLast if self.last_change.len() != points.len() => continue,
+                Guess::LikeLast => {
+                    let sums = points.velocities.iter().zip(&self.last_change).map(|(v, change)| *v + *change);
+                    self.trial.iter_mut().zip(sums).for_each(|(trial, sum)| *trial = sum);
+                }
+            }
+            problem.constraints.enforce(&mut self.trial);
+            let trial = self.energy(problem, solid, &points.masses, Which::Trial);
+            if trial < energy {
+                energy = trial;
+                std::mem::swap(&mut self.velocities, &mut self.trial);
+            }
         }
-        for i in 0..points.len() {
-            self.trial[i] = points.velocities[i] + self.last_change[i];
-        }
-        problem.constraints.enforce(&mut self.trial);
-        let warm = self.energy(problem, solid, &points.masses, Which::Trial);
-        if warm < plain {
-            std::mem::swap(&mut self.velocities, &mut self.trial);
-        }
-        warm.min(plain)
+        energy
     }
 
     // Residual impulses dt F - M (v - v̂), and the state of the constraints that follows from them.
@@ -198,7 +205,31 @@ impl Solver {
         let blocks = &self.blocks;
         let precondition = |i: usize, r: DVec3| blocks[i] * r;
         let stop = self.options.linear;
-        conjugate_gradient::solve(apply, precondition, &self.residuals, &mut self.change, stop, &mut self.work)
+        let outcome =
+            conjugate_gradient::solve(apply, precondition, &self.residuals, &mut self.change, stop, &mut self.work);
+        self.keep_momentum(problem.constraints, points);
+        outcome
+    }
+
+    // The tangent does not feel a translation, so Σ m change = Σ residuals holds for a body that nothing touches; the
+    // linear solve reaches this only to its tolerance, a shift reaches it exactly.
+    fn keep_momentum(&mut self, constraints: &Constraints, points: &Points) {
+        let bodies = &points.bodies;
+        let touched = constraints.touched_bodies(bodies);
+        for range in bodies.chunk_by(|a, b| a == b).scan(0, |end, run| {
+            let start = *end;
+            *end += run.len();
+            Some(start..*end)
+        }) {
+            if touched.contains(&bodies[range.start]) {
+                continue;
+            }
+            let missing: DVec3 = range.clone().map(|i| self.residuals[i] - self.change[i] * points.masses[i]).sum();
+            let shift = missing / points.masses[range.clone()].iter().sum::<f64>();
+            if shift.is_finite() {
+                self.change[range].iter_mut().for_each(|change| *change += shift);
+            }
+        }
     }
 
     // Inverse diagonal blocks in the free directions of each point.
@@ -291,6 +322,12 @@ impl Solver {
         points.velocities.copy_from_slice(&self.velocities);
         points.forces.fill(DVec3::ZERO);
     }
+}
+
+/// First guesses of the velocities besides the old ones.
+enum Guess {
+    Predicted,
+    LikeLast,
 }
 
 /// Which of the two velocity arrays.
