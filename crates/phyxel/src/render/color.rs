@@ -29,12 +29,12 @@ static ENCODE: LazyLock<Vec<f32>> = LazyLock::new(|| {
 
 /// Scene light to a display byte: filmic curve, sRGB, and a fixed dither in 0 .. 1 against banding.
 pub(super) fn to_display(light: Vec3, dither: f32) -> [u8; 3] {
-    let table = &ENCODE[..];
-    light.to_array().map(|c| {
-        let root = filmic(c).sqrt() * ENCODE_STEPS as f32;
-        let value = table[(root as usize).min(ENCODE_STEPS)];
-        (value + dither) as u8
-    })
+    let table = &ENCODE[..=ENCODE_STEPS];
+    let encode = |c: f32| {
+        let root = (filmic(c).sqrt() * ENCODE_STEPS as f32) as i32;
+        (table[root.clamp(0, ENCODE_STEPS as i32) as usize] + dither) as u8
+    };
+    [encode(light.x), encode(light.y), encode(light.z)]
 }
 
 /// S-shaped film response as a quotient of quadratics: a short toe, a long shoulder, 1 is never passed.

@@ -8,8 +8,8 @@ use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
 /// Cells along a side of the key light's and the sky's grids.
-const KEY_CELLS: usize = 160;
-const SKY_CELLS: usize = 96;
+const KEY_CELLS: usize = 128;
+const SKY_CELLS: usize = 80;
 
 /// One plane and the light on it.
 #[derive(Debug, Default)]
@@ -64,23 +64,14 @@ impl Ground {
         let along = slope.map_or(0.0, |s| height.max(-radius) / s);
         let reach = slope.map_or(0.0, |s| 1.05 * radius / s + 0.16 * (height.abs() + radius));
         key_grid.place(self.local(center - key * along), reach, KEY_CELLS);
-        key_grid.fill(|at| mean_visible(key_maps, self.place(at)));
+        key_grid.fill(key_maps, |_| 1.0, |at| self.place(at), 1.0);
 
         // The sky's shadow reaches as far as things are high.
-        sky.place(self.local(center), 1.3 * radius + 1.6 * (height + radius).clamp(0.0, 2.0 * radius), SKY_CELLS);
-        sky.fill(|at| self.sky_seen(sky_maps, self.place(at)));
+        sky.place(self.local(center), 1.3 * radius + 0.9 * (height + radius).clamp(0.0, 2.0 * radius), SKY_CELLS);
+        let weight = |direction: Vec3| self.normal.dot(direction).max(0.0) * sky_radiance(direction.y);
+        sky.fill(sky_maps, weight, |at| self.place(at), 1.5);
         sky.fade_out();
         (self.key, self.sky) = (key_grid, sky);
-    }
-
-    fn sky_seen(&self, maps: &[DepthMap], p: Vec3) -> f32 {
-        let (mut sum, mut total) = (0.0, 1e-6);
-        for map in maps {
-            let weight = self.normal.dot(map.direction).max(0.0) * sky_radiance(map.direction.y);
-            total += weight;
-            sum += weight * map.visible(p, 0.0, 1.5);
-        }
-        sum / total
     }
 
     fn local(&self, p: Vec3) -> Vec2 {
@@ -134,13 +125,27 @@ impl Grid {
         self.values.resize(cells * cells, 1.0);
     }
 
-    fn fill(&mut self, value: impl Fn(Vec2) -> f32 + Sync) {
-        let (cells, center, half) = (self.cells, self.center, self.half);
-        let step = 2.0 * half / (cells as f32 - 1.0);
+    /// Weighted mean of what the maps let through, row by row, map by map.
+    fn fill(
+        &mut self,
+        maps: &[DepthMap],
+        weight: impl Fn(Vec3) -> f32 + Sync,
+        place: impl Fn(Vec2) -> Vec3 + Sync,
+        far: f32,
+    ) {
+        let (cells, corner) = (self.cells, self.center - self.half);
+        let step = 2.0 * self.half / (cells as f32 - 1.0);
+        let total = maps.iter().map(|m| weight(m.direction)).sum::<f32>().max(1e-6);
         self.values.par_chunks_mut(cells).enumerate().for_each(|(y, row)| {
-            for (x, v) in row.iter_mut().enumerate() {
-                *v = value(center + Vec2::new(x as f32, y as f32) * step - half);
+            row.fill(0.0);
+            for map in maps {
+                let weight = weight(map.direction);
+                for (x, value) in row.iter_mut().enumerate() {
+                    let p = place(corner + Vec2::new(x as f32, y as f32) * step);
+                    *value += weight * map.visible(p, 0.0, far);
+                }
             }
+            row.iter_mut().for_each(|value| *value /= total);
         });
     }
 
@@ -160,13 +165,13 @@ impl Grid {
             return (1.0, true);
         }
         let g = (at - self.center + self.half) * ((self.cells as f32 - 1.0) / (2.0 * self.half));
-        let corner = g.floor();
-        let limit = (self.cells - 2) as f32;
-        if !(corner.x >= 0.0 && corner.y >= 0.0 && corner.x <= limit && corner.y <= limit) {
+        let limit = (self.cells - 1) as f32;
+        if !(g.x >= 0.0 && g.y >= 0.0 && g.x < limit && g.y < limit) {
             return (1.0, true);
         }
-        let f = g - corner;
-        let i = corner.y as usize * self.cells + corner.x as usize;
+        let (x, y) = (g.x as i32, g.y as i32);
+        let f = g - Vec2::new(x as f32, y as f32);
+        let i = y as usize * self.cells + x as usize;
         let (a, b) = (self.values[i], self.values[i + 1]);
         let (c, d) = (self.values[i + self.cells], self.values[i + self.cells + 1]);
         let value = (a + (b - a) * f.x) * (1.0 - f.y) + (c + (d - c) * f.x) * f.y;

@@ -10,22 +10,27 @@ use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
 /// Directions within the key light's cone.
-const KEY_MAPS: usize = 24;
+const KEY_MAPS: usize = 20;
 /// Directions over the sky dome.
-const SKY_MAPS: usize = 44;
+const SKY_MAPS: usize = 36;
 /// Tangent of the half-angle of the key light.
 const KEY_SPREAD: f32 = 0.075;
 /// More casters than this are thinned out for the sky maps.
 const SKY_CASTERS: usize = 30_000;
+
+/// Splats evaluated together: all of them ask one map before the next, which keeps it in the cache.
+const CHUNK: usize = 512;
 
 /// Depths seen from one direction, orthographic.
 #[derive(Debug, Default, Clone)]
 pub(super) struct DepthMap {
     /// Towards the light.
     pub direction: Vec3,
+    /// Across the map, per texel.
     side: Vec3,
     up: Vec3,
-    center: Vec3,
+    /// Added to projected places.
+    origin: Vec3,
     size: usize,
     texel: f32,
     depths: Vec<f32>,
@@ -50,9 +55,11 @@ impl Light {
         let (key_maps, sky_maps, ground) = (&self.key[..], &self.sky[..], &*ground);
         self.seen.clear();
         self.seen.resize(splats.len(), [0.0; 3]);
-        self.seen.par_chunks_mut(256).enumerate().for_each(|(chunk, seen)| {
+        self.seen.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, seen)| {
+            see(splats, chunk * CHUNK, eye, key_maps, sky_maps, seen);
             for (k, seen) in seen.iter_mut().enumerate() {
-                *seen = see(splats, chunk * 256 + k, key_maps, sky_maps, ground, eye);
+                let i = chunk * CHUNK + k;
+                seen[2] = ground.first().map_or(0.5, |g| g.brightness_below(splats.positions[i], splats.normals[i]));
             }
         });
     }
@@ -78,7 +85,7 @@ impl Light {
             let wanted = 2.0 * radius * per_radius / mean_radius.max(1e-9);
             ((wanted / 64.0).ceil() as usize * 64).clamp(lo, hi)
         };
-        let key_size = resolution(1.6, 128, 512);
+        let key_size = resolution(1.25, 128, 512);
         let sky_size = resolution(0.7, 64, 192);
         self.key.par_iter_mut().enumerate().for_each(|(k, map)| {
             map.look(key_direction(key, k), center, radius, key_size);
@@ -115,95 +122,95 @@ pub(super) fn sky_radiance(y: f32) -> f32 {
     0.62 + 0.5 * y.max(0.0)
 }
 
-/// Key, sky and ground light that splat `i` sees.
-fn see(splats: &Splats, i: usize, key: &[DepthMap], sky: &[DepthMap], ground: &[Ground], eye: Vec3) -> [f32; 3] {
-    let (p, radius) = (splats.positions[i], splats.radii[i]);
-    let mut normal = splats.normals[i];
-    if normal == Vec3::ZERO {
-        return see_ball(p, radius, key, sky, ground);
-    }
+/// Fractions of key and sky light that the splats from `start` on see, into the first two of `seen`.
+fn see(splats: &Splats, start: usize, eye: Vec3, key: &[DepthMap], sky: &[DepthMap], seen: &mut [[f32; 3]]) {
     // The side that is seen counts, for sheets seen from behind. At the outline the given side is kept.
-    let to_eye = (eye - p).normalize_or_zero();
-    if normal.dot(to_eye) < -0.3 {
-        normal = -normal;
+    let facing = |i: usize| {
+        let (p, n) = (splats.positions[i], splats.normals[i]);
+        if n.dot((eye - p).normalize_or_zero()) < -0.3 { -n } else { n }
+    };
+    let mut normals = [Vec3::ZERO; CHUNK];
+    for k in 0..seen.len() {
+        normals[k] = facing(start + k);
     }
-    let offset = |map: &DepthMap| p + normal * (1.2 * map.texel + 0.25 * radius);
-    let key_seen = key.iter().map(|m| m.visible(offset(m), 0.5, 2.5)).sum::<f32>() / key.len() as f32;
-    let (mut sum, mut total) = (0.0, 1e-6);
-    for map in sky {
-        let cosine = normal.dot(map.direction);
-        if cosine > 0.0 {
-            let weight = cosine * sky_radiance(map.direction.y);
-            total += weight;
-            sum += weight * map.visible(offset(map), 0.5, 3.0);
+    // Away from the surface by a little more than what the map can resolve. A ball is asked at its lit side.
+    let place = |map: &DepthMap, k: usize| {
+        let (p, r) = (splats.positions[start + k], splats.radii[start + k]);
+        match normals[k] {
+            Vec3::ZERO => p + map.direction * (1.15 * r + map.texel),
+            n => p + n * (1.6 * map.texel + 0.4 * r),
+        }
+    };
+    for map in key {
+        for k in 0..seen.len() {
+            seen[k][0] += map.visible(place(map, k), 0.5, 2.5) / KEY_MAPS as f32;
         }
     }
     // Normals that hardly see the dome have no ratio; lean on the middle.
-    let sky_seen = (sum + 0.05) / (total + 0.1).max(sum + 0.05);
-    [key_seen, sky_seen, ground_brightness(ground, p, normal)]
-}
-
-fn see_ball(p: Vec3, radius: f32, key: &[DepthMap], sky: &[DepthMap], ground: &[Ground]) -> [f32; 3] {
-    let offset = |m: &DepthMap| p + m.direction * (1.15 * radius + m.texel);
-    let mean = |maps: &[DepthMap], lo: f32, hi: f32| {
-        maps.iter().map(|m| m.visible(offset(m), lo, hi)).sum::<f32>() / maps.len() as f32
-    };
-    [mean(key, 0.5, 2.0), mean(sky, 0.5, 3.0), ground_brightness(ground, p, Vec3::ZERO)]
-}
-
-/// How bright the ground is that a splat faces, 0 to 1; without a ground a dim, even light from below.
-fn ground_brightness(ground: &[Ground], p: Vec3, normal: Vec3) -> f32 {
-    ground.first().map_or(0.5, |plane| plane.brightness_below(p, normal))
+    let mut totals = [0.1; CHUNK];
+    seen.iter_mut().for_each(|s| s[1] = 0.05);
+    for map in sky {
+        let radiance = sky_radiance(map.direction.y);
+        for k in 0..seen.len() {
+            let cosine = if normals[k] == Vec3::ZERO { 0.5 } else { normals[k].dot(map.direction) };
+            if cosine > 0.0 {
+                totals[k] += cosine * radiance;
+                seen[k][1] += cosine * radiance * map.visible(place(map, k), 0.5, 3.0);
+            }
+        }
+    }
+    for k in 0..seen.len() {
+        seen[k][1] = (seen[k][1] / totals[k]).min(1.0);
+    }
 }
 
 impl DepthMap {
     /// Aims the map at a sphere and clears it.
     fn look(&mut self, direction: Vec3, center: Vec3, radius: f32, size: usize) {
-        (self.side, self.up) = direction.any_orthonormal_pair();
         self.direction = direction;
-        self.center = center;
         self.size = size;
         // Two texels of border stay empty, so that lookups need no other care.
         self.texel = 2.0 * radius.max(1e-9) / (size as f32 - 4.0);
+        let (side, up) = direction.any_orthonormal_pair();
+        (self.side, self.up) = (side / self.texel, up / self.texel);
+        let middle = 0.5 * (size as f32 - 1.0);
+        self.origin = Vec3::new(middle - center.dot(self.side), middle - center.dot(self.up), -center.dot(direction));
         self.depths.clear();
         self.depths.resize(size * size, f32::NEG_INFINITY);
     }
 
     /// Texel coordinates (texel centers at integers) and height towards the light.
     fn project(&self, p: Vec3) -> (Vec2, f32) {
-        let d = p - self.center;
-        let middle = 0.5 * (self.size as f32 - 1.0);
-        (Vec2::new(d.dot(self.side), d.dot(self.up)) / self.texel + middle, d.dot(self.direction))
+        let at = Vec2::new(p.dot(self.side) + self.origin.x, p.dot(self.up) + self.origin.y);
+        (at, p.dot(self.direction) + self.origin.z)
     }
 
     /// Draws every splat as the ellipse it is, with the depth of its plane.
     fn draw_exact(&mut self, splats: &Splats) {
         for i in 0..splats.len() {
             let (at, height) = self.project(splats.positions[i]);
-            let (mut u, mut v) = (splats.axes_u[i], splats.axes_v[i]);
-            if splats.normals[i] == Vec3::ZERO {
-                (u, v) = (self.side * splats.radii[i], self.up * splats.radii[i]);
-            }
-            let flat = |a: Vec3| Vec2::new(a.dot(self.side), a.dot(self.up)) / self.texel;
-            let (u2, v2) = (flat(u), flat(v));
-            let reach = (u2 * u2 + v2 * v2).map(f32::sqrt);
+            let (u, v) = (splats.axes_u[i], splats.axes_v[i]);
+            let ball = splats.normals[i] == Vec3::ZERO;
+            let across = splats.radii[i] / self.texel;
+            let flat = |a: Vec3| Vec2::new(a.dot(self.side), a.dot(self.up));
+            let (u2, v2) = if ball { (Vec2::X * across, Vec2::Y * across) } else { (flat(u), flat(v)) };
+            let reach = Vec2::new((u2.x * u2.x + v2.x * v2.x).sqrt(), (u2.y * u2.y + v2.y * v2.y).sqrt());
             let determinant = u2.perp_dot(v2);
             if reach.max_element() < 0.7 || determinant.abs() < 0.3 {
-                self.raise(at.round(), height);
+                let (x, y) = self.clamped(at + 0.5);
+                self.raise(y * self.size + x, height);
                 continue;
             }
             // Coordinates along the axes are linear in the texel.
             let (a, b) = (Vec2::new(v2.y, -v2.x) / determinant, Vec2::new(-u2.y, u2.x) / determinant);
             let slope = a * u.dot(self.direction) + b * v.dot(self.direction);
-            let (lo, hi) = (self.clamped((at - reach).ceil()), self.clamped((at + reach).floor()));
+            let (lo, hi) = (self.clamped(at - reach + 1.0), self.clamped(at + reach));
             for y in lo.1..=hi.1 {
                 for x in lo.0..=hi.0 {
                     let d = Vec2::new(x as f32, y as f32) - at;
                     let (s, t) = (a.dot(d), b.dot(d));
-                    let depth = &mut self.depths[y * self.size + x];
-                    let here = height + slope.dot(d);
-                    if s * s + t * t <= 1.0 && here > *depth {
-                        *depth = here;
+                    if s * s + t * t <= 1.0 {
+                        self.raise(y * self.size + x, height + slope.dot(d));
                     }
                 }
             }
@@ -212,16 +219,17 @@ impl DepthMap {
 
     /// Draws every `stride`-th splat, made larger accordingly, as a small rectangle of its center's height.
     fn draw_coarse(&mut self, splats: &Splats, stride: usize) {
-        let grow = 0.8 * (stride as f32).sqrt() / self.texel;
+        let grow = 0.8 * (stride as f32).sqrt();
         for i in (0..splats.len()).step_by(stride) {
             let (at, height) = self.project(splats.positions[i]);
             let (u, v) = (splats.axes_u[i], splats.axes_v[i]);
             let reach = if splats.normals[i] == Vec3::ZERO {
-                Vec2::splat(splats.radii[i])
+                Vec2::splat(grow * splats.radii[i] / self.texel)
             } else {
-                Vec2::new(u.dot(self.side).hypot(v.dot(self.side)), u.dot(self.up).hypot(v.dot(self.up)))
-            } * grow;
-            let (lo, hi) = (self.clamped((at - reach).round()), self.clamped((at + reach).round()));
+                let across = |axis: Vec3| (u.dot(axis) * u.dot(axis) + v.dot(axis) * v.dot(axis)).sqrt() * grow;
+                Vec2::new(across(self.side), across(self.up))
+            };
+            let (lo, hi) = (self.clamped(at - reach + 0.5), self.clamped(at + reach + 0.5));
             for y in lo.1..=hi.1 {
                 for depth in &mut self.depths[y * self.size + lo.0..=y * self.size + hi.0] {
                     *depth = if height > *depth { height } else { *depth };
@@ -230,37 +238,40 @@ impl DepthMap {
         }
     }
 
-    fn raise(&mut self, at: Vec2, height: f32) {
-        let (x, y) = self.clamped(at);
-        let depth = &mut self.depths[y * self.size + x];
-        *depth = depth.max(height);
+    fn raise(&mut self, i: usize, height: f32) {
+        let depth = &mut self.depths[i];
+        *depth = if height > *depth { height } else { *depth };
     }
 
+    /// The texel a place lies in, rounded down and kept inside.
     fn clamped(&self, at: Vec2) -> (usize, usize) {
-        let limit = self.size - 1;
-        ((at.x.max(0.0) as usize).min(limit), (at.y.max(0.0) as usize).min(limit))
+        let limit = self.size as i32 - 1;
+        ((at.x as i32).clamp(0, limit) as usize, (at.y as i32).clamp(0, limit) as usize)
     }
 
     /// Fraction of the light that reaches a place, 0 to 1: four texels, each a soft comparison that starts to darken when
     /// the place lies `near` texels below what the map saw and is dark at `far`.
+    #[inline]
     pub fn visible(&self, p: Vec3, near: f32, far: f32) -> f32 {
         let (at, height) = self.project(p);
-        let corner = at.floor();
-        let limit = (self.size - 2) as f32;
-        if !(corner.x >= 0.0 && corner.y >= 0.0 && corner.x <= limit && corner.y <= limit) {
+        let limit = (self.size - 1) as f32;
+        if !(at.x >= 0.0 && at.y >= 0.0 && at.x < limit && at.y < limit) {
             return 1.0;
         }
-        let f = at - corner;
-        let i = corner.y as usize * self.size + corner.x as usize;
+        let (x, y) = (at.x as i32, at.y as i32);
+        let (fx, fy) = (at.x - x as f32, at.y - y as f32);
+        let i = y as usize * self.size + x as usize;
         let scale = 1.0 / ((far - near) * self.texel);
         let top = height + far * self.texel;
-        let lit = |depth: f32| ((top - depth) * scale).clamp(0.0, 1.0);
-        let row = |i: usize| {
-            let (a, b) = (lit(self.depths[i]), lit(self.depths[i + 1]));
-            a + (b - a) * f.x
+        let lit = |depth: f32| {
+            let t = (top - depth) * scale;
+            let t = if t < 1.0 { t } else { 1.0 };
+            if t > 0.0 { t } else { 0.0 }
         };
-        let (a, b) = (row(i), row(i + self.size));
-        a + (b - a) * f.y
+        let (low, high) = (&self.depths[i..i + 2], &self.depths[i + self.size..i + self.size + 2]);
+        let (a, b, c, d) = (lit(low[0]), lit(low[1]), lit(high[0]), lit(high[1]));
+        let (a, c) = (a + (b - a) * fx, c + (d - c) * fx);
+        a + (c - a) * fy
     }
 }
 

@@ -242,13 +242,8 @@ fn shade_tile(shader: &Shader, tile: Option<&Tile>, corner: (usize, usize), band
     let right = (left + TILE_WIDTH / SUB).min(width);
     for (row, line) in band.chunks_exact_mut(3 * width).enumerate() {
         for x in left..right {
-            let color = match tile {
-                None => shader.empty_pixel(x, top + row),
-                Some(tile) => {
-                    let first = row * SUB * TILE_WIDTH + (x - left) * SUB;
-                    shader.pixel(&tile.samples, first, x, top + row)
-                }
-            };
+            let first = row * SUB * TILE_WIDTH + (x - left) * SUB;
+            let color = shader.pixel(tile, first, x, top + row);
             line[3 * x..3 * x + 3].copy_from_slice(&color);
         }
     }

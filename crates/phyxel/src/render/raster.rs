@@ -4,6 +4,10 @@
 //! give at every sample the ellipse coordinates (a, b) and the inverse depth as linear functions, so perspective is exact
 //! and a sample costs a few multiplications. First the nearest depth per sample, then a blend, weighted (1 - a² - b²)²,
 //! of everything within a small distance of it. Splats thinner than a sample are widened to it.
+//!
+//! Where the weights do not add up to a closed surface (rims that stick out over an edge), the same is done once more for
+//! what lies behind: the shader lets it shine through, so that edges come out straight although ellipses are round. Splats
+//! that show their back are drawn only where nothing shows its front, for sheets seen from behind.
 
 use super::camera::{Basis, Camera};
 use super::splats::Splats;
@@ -14,12 +18,8 @@ pub(super) const SUB: usize = 2;
 /// Size of a tile [samples].
 pub(super) const TILE_WIDTH: usize = 64;
 pub(super) const TILE_HEIGHT: usize = 32;
-/// Ellipses are drawn this much larger, so that thin coverage closes; the weights keep outlines where they were.
-pub(super) const GROW: f32 = 1.2;
 /// Radius to which thin splats are widened [samples].
 const THIN: f32 = 1.0;
-/// The rim outside this squared radius does not hide what is behind: outlines get straighter.
-const SOLID: f32 = 0.8;
 
 /// Channels of a blended sample.
 pub(super) const WEIGHT: usize = 0;
@@ -56,6 +56,8 @@ pub(super) struct ScreenSplat {
     pub lo: (u16, u16),
     pub hi: (u16, u16),
     kind: Kind,
+    /// Whether it shows its back.
+    back: bool,
     /// What is blended.
     attributes: [f32; CHANNELS],
 }
@@ -98,7 +100,8 @@ impl Projection {
     pub fn splat(&self, splats: &Splats, i: usize, seen: [f32; 3]) -> Option<ScreenSplat> {
         let center = self.view(splats.positions[i] - self.eye);
         let radius = splats.radii[i];
-        if center.z <= 1.01 * GROW * radius {
+        let grow = splats.grows[i];
+        if center.z <= 1.01 * grow * radius {
             return None;
         }
         let c = self.homogeneous(center);
@@ -112,17 +115,20 @@ impl Projection {
         attributes[SEEN..SEEN + 3].copy_from_slice(&seen);
         attributes[CLOSED] = splats.inverse_closed[i];
         // Neighbors on one surface differ in depth by a part of their radius, or of the widened radius.
-        let facing = (normal.dot(splats.positions[i] - self.eye) * inverse_depth).abs().max(0.08);
-        let widened = 1.5 * THIN * center.z / (self.focal * facing);
+        let facing = normal.dot(self.eye - splats.positions[i]) * inverse_depth;
+        let widened = 1.5 * THIN * center.z / (self.focal * facing.abs().max(0.08));
+        let back = facing < -0.05;
         let slack = (0.6 * radius).max(widened) * inverse_depth * inverse_depth;
-        let base = |rows, kind, (lo, hi)| ScreenSplat { rows, at, inverse_depth, slack, lo, hi, kind, attributes };
+        let base =
+            |rows, kind, (lo, hi)| ScreenSplat { rows, at, inverse_depth, slack, lo, hi, kind, back, attributes };
 
         if normal == Vec3::ZERO {
             let bounds = self.ball_bounds(center, radius)?;
             let kind = Kind::Ball { c: center.length_squared() - radius * radius, radius };
             return Some(base([center, Vec3::ZERO, Vec3::ZERO], kind, bounds));
         }
-        let (a, b) = (self.homogeneous(self.view(splats.axes_u[i])), self.homogeneous(self.view(splats.axes_v[i])));
+        let axis = |a: Vec3| self.homogeneous(self.view(a * grow));
+        let (a, b) = (axis(splats.axes_u[i]), axis(splats.axes_v[i]));
         let bounds = self.ellipse_bounds(a, b, c, at)?;
         let determinant = a.dot(b.cross(c));
         // Semi-axes on the screen, to first order.
@@ -189,34 +195,70 @@ type SampleBox = ((u16, u16), (u16, u16));
 /// Buffers of one tile, reused.
 #[derive(Debug)]
 pub(super) struct Tile {
+    /// Largest inverse depth of a front, 0 where there is none.
     nearest: Vec<f32>,
-    /// Blended samples, row by row.
+    /// Blended front samples, row by row.
     pub samples: Vec<[f32; CHANNELS]>,
+    /// Whether `behind` holds something; only then it is valid.
+    pub has_behind: bool,
+    /// The same for fronts behind the nearest one, and for backs, at the samples that are not closed.
+    open: Vec<bool>,
+    nearest_behind: Vec<f32>,
+    nearest_back: Vec<f32>,
+    /// Blended fronts behind, or backs if there is no front at all.
+    pub behind: Vec<[f32; CHANNELS]>,
+    /// How closed the backs between the nearest front and the one behind are: 1 says that this is inside a body.
+    pub inside: Vec<f32>,
+    /// The same for the backs farther than that.
+    pub beyond: Vec<f32>,
 }
 
 impl Default for Tile {
     fn default() -> Self {
         let n = TILE_WIDTH * TILE_HEIGHT;
-        Self { nearest: vec![0.0; n], samples: vec![[0.0; CHANNELS]; n] }
+        Self {
+            nearest: vec![0.0; n],
+            samples: vec![[0.0; CHANNELS]; n],
+            has_behind: false,
+            open: vec![false; n],
+            nearest_behind: vec![0.0; n],
+            nearest_back: vec![0.0; n],
+            behind: vec![[0.0; CHANNELS]; n],
+            inside: vec![0.0; n],
+            beyond: vec![0.0; n],
+        }
     }
 }
 
 impl Tile {
     /// Draws the listed splats into the tile whose first sample is `corner`.
-    pub fn draw(
-        &mut self,
-        projection: &Projection,
-        splats: &[Option<ScreenSplat>],
-        list: &[u32],
-        corner: (usize, usize),
-    ) {
+    pub fn draw(&mut self, projection: &Projection, all: &[Option<ScreenSplat>], list: &[u32], corner: (usize, usize)) {
+        let splats = || list.iter().filter_map(|&i| all[i as usize].as_ref());
         self.nearest.fill(0.0);
         self.samples.fill([0.0; CHANNELS]);
-        for splat in list.iter().filter_map(|&i| splats[i as usize].as_ref()) {
+        for splat in splats().filter(|s| !s.back) {
             self.find_nearest(projection, splat, corner);
         }
-        for splat in list.iter().filter_map(|&i| splats[i as usize].as_ref()) {
+        for splat in splats().filter(|s| !s.back) {
             self.blend(projection, splat, corner);
+        }
+
+        for (open, sample) in self.open.iter_mut().zip(&self.samples) {
+            *open = sample[CLOSED] < 1.0;
+        }
+        self.has_behind = self.open.contains(&true);
+        if self.has_behind {
+            self.nearest_behind.fill(0.0);
+            self.nearest_back.fill(0.0);
+            self.behind.fill([0.0; CHANNELS]);
+            self.inside.fill(0.0);
+            self.beyond.fill(0.0);
+            for splat in splats().filter(|s| !matches!(s.kind, Kind::Ball { .. })) {
+                self.find_behind(splat, corner);
+            }
+            for splat in splats().filter(|s| !matches!(s.kind, Kind::Ball { .. })) {
+                self.blend_behind(splat, corner);
+            }
         }
     }
 
@@ -232,18 +274,14 @@ impl Tile {
                     for (k, nearest) in row.iter_mut().enumerate() {
                         let fx = first + k as f32;
                         let (a, b, c) = (a.0 * fx + a.1, b.0 * fx + b.1, c.0 * fx + c.1);
-                        let here = if a * a + b * b <= SOLID * c * c { c } else { 0.0 };
+                        let here = if a * a + b * b < c * c { c } else { 0.0 };
                         *nearest = if here > *nearest { here } else { *nearest };
                     }
                 }
                 Kind::Thin => {
                     for (k, nearest) in row.iter_mut().enumerate() {
-                        if let Some((r2, c)) = s.thin_at(first + k as f32, fy)
-                            && r2 <= SOLID
-                            && c > *nearest
-                        {
-                            *nearest = c;
-                        }
+                        let (_, here) = s.thin_at(first + k as f32, fy);
+                        *nearest = if here > *nearest { here } else { *nearest };
                     }
                 }
                 Kind::Ball { c, .. } => {
@@ -260,34 +298,65 @@ impl Tile {
         let (x0, x1, y0, y1) = s.range(corner);
         for y in y0..y1 {
             let fy = (corner.1 + y) as f32 + 0.5;
-            let [ra, rb, rc] = s.rows.map(|r| (r.x, r.y * fy + r.z));
             for x in x0..x1 {
                 let fx = (corner.0 + x) as f32 + 0.5;
                 let i = y * TILE_WIDTH + x;
-                let nearest = self.nearest[i];
-                let (r2, inverse_depth) = match s.kind {
-                    Kind::Ellipse => {
-                        let (a, b, c) = (ra.0 * fx + ra.1, rb.0 * fx + rb.1, rc.0 * fx + rc.1);
-                        (if c < nearest - s.slack { 1.0 } else { (a * a + b * b) / (c * c) }, c)
+                if let Kind::Ball { c, radius } = s.kind {
+                    let here = projection.ball_at(s, c, fx, fy);
+                    if here > 0.0 && here >= self.nearest[i] {
+                        self.samples[i] = projection.ball_sample(s, here, radius, (fx, fy));
                     }
-                    Kind::Thin => s.thin_at(fx, fy).unwrap_or((1.0, 0.0)),
-                    Kind::Ball { c, radius } => {
-                        let here = projection.ball_at(s, c, fx, fy);
-                        if here > 0.0 && here >= nearest {
-                            self.samples[i] = projection.ball_sample(s, here, radius, (fx, fy));
-                        }
-                        continue;
-                    }
-                };
-                let in_reach =
-                    inverse_depth >= nearest - s.slack && (inverse_depth <= nearest + 2.0 * s.slack || nearest == 0.0);
-                if r2 < 1.0 && in_reach {
-                    let weight = (1.0 - r2) * (1.0 - r2);
-                    let sample = &mut self.samples[i];
-                    for k in 0..CHANNELS - 1 {
-                        sample[k] += weight * s.attributes[k];
-                    }
-                    sample[INVERSE_DEPTH] += weight * inverse_depth;
+                    continue;
+                }
+                let limit = self.nearest[i] - s.slack;
+                let (r2, inverse_depth) = s.at(fx, fy, limit);
+                if r2 < 1.0 && inverse_depth >= limit {
+                    s.add(&mut self.samples[i], r2, inverse_depth);
+                }
+            }
+        }
+    }
+
+    fn find_behind(&mut self, s: &ScreenSplat, corner: (usize, usize)) {
+        let (x0, x1, y0, y1) = s.range(corner);
+        for y in y0..y1 {
+            let fy = (corner.1 + y) as f32 + 0.5;
+            for x in x0..x1 {
+                let i = y * TILE_WIDTH + x;
+                if !self.open[i] {
+                    continue;
+                }
+                let (r2, c) = s.at((corner.0 + x) as f32 + 0.5, fy, 0.0);
+                if r2 < 1.0 && s.back {
+                    self.nearest_back[i] = self.nearest_back[i].max(c);
+                } else if r2 < 1.0 && c < self.nearest[i] - s.slack {
+                    self.nearest_behind[i] = self.nearest_behind[i].max(c);
+                }
+            }
+        }
+    }
+
+    fn blend_behind(&mut self, s: &ScreenSplat, corner: (usize, usize)) {
+        let (x0, x1, y0, y1) = s.range(corner);
+        for y in y0..y1 {
+            let fy = (corner.1 + y) as f32 + 0.5;
+            for x in x0..x1 {
+                let i = y * TILE_WIDTH + x;
+                if !self.open[i] {
+                    continue;
+                }
+                let (r2, c) = s.at((corner.0 + x) as f32 + 0.5, fy, 0.0);
+                if r2 >= 1.0 {
+                    continue;
+                }
+                let near_front = c >= self.nearest[i] - s.slack;
+                if !s.back && !near_front && c >= self.nearest_behind[i] - s.slack {
+                    s.add(&mut self.behind[i], r2, c);
+                } else if s.back && self.nearest[i] > 0.0 {
+                    let sum = if c > self.nearest_behind[i] { &mut self.inside[i] } else { &mut self.beyond[i] };
+                    *sum += (1.0 - r2) * (1.0 - r2) * s.attributes[CLOSED];
+                } else if s.back && self.nearest[i] == 0.0 && c >= self.nearest_back[i] - s.slack {
+                    s.add(&mut self.behind[i], r2, c);
                 }
             }
         }
@@ -306,19 +375,36 @@ impl ScreenSplat {
         )
     }
 
-    /// Squared radius and inverse depth at a sample, the smaller radius of the ellipse and the widened center.
-    fn thin_at(&self, x: f32, y: f32) -> Option<(f32, f32)> {
-        let [a, b, c] = self.rows.map(|r| r.x * x + r.y * y + r.z);
+    /// Squared radius and inverse depth at a sample; a radius of 1 if it lies outside or is farther than `limit`.
+    fn at(&self, x: f32, y: f32, limit: f32) -> (f32, f32) {
+        if self.kind == Kind::Thin {
+            return self.thin_at(x, y);
+        }
+        let [a, b, c] = self.rows.map(|r| r.x * x + (r.y * y + r.z));
+        if c < limit { (1.0, 0.0) } else { ((a * a + b * b) / (c * c), c) }
+    }
+
+    /// The same for a thin one: the smaller radius of the ellipse and of the widened center; depth 0 outside.
+    fn thin_at(&self, x: f32, y: f32) -> (f32, f32) {
+        let [a, b, c] = self.rows.map(|r| r.x * x + (r.y * y + r.z));
         let (dx, dy) = (x - self.at.0, y - self.at.1);
         let wide = (dx * dx + dy * dy) / (THIN * THIN);
         let exact = if c > 0.0 { (a * a + b * b) / (c * c) } else { f32::INFINITY };
-        if exact <= 1.0 {
-            Some((exact.min(wide), c))
+        if exact < 1.0 {
+            (exact.min(wide), c)
         } else if wide < 1.0 {
-            Some((wide, self.inverse_depth))
+            (wide, self.inverse_depth)
         } else {
-            None
+            (1.0, 0.0)
         }
+    }
+
+    fn add(&self, sample: &mut [f32; CHANNELS], r2: f32, inverse_depth: f32) {
+        let weight = (1.0 - r2) * (1.0 - r2);
+        for k in 0..CHANNELS - 1 {
+            sample[k] += weight * self.attributes[k];
+        }
+        sample[INVERSE_DEPTH] += weight * inverse_depth;
     }
 }
 

@@ -7,12 +7,13 @@ use super::camera::Camera;
 use super::color::{from_display, to_display};
 use super::ground::Ground;
 use super::light::{DepthMap, sky_radiance};
-use super::raster::{ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, Projection, SEEN, SUB, TILE_WIDTH, WEIGHT};
+use super::raster::{ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, Projection, SEEN, SUB, TILE_WIDTH, Tile, WEIGHT};
+use super::splats::CLOSED_SHARE;
 use glam::Vec3;
 
-const KEY_COLOR: Vec3 = Vec3::new(1.56, 1.48, 1.37);
-const SKY_COLOR: Vec3 = Vec3::new(0.60, 0.63, 0.68);
-const RIM_COLOR: Vec3 = Vec3::new(0.20, 0.22, 0.26);
+const KEY_COLOR: Vec3 = Vec3::new(1.08, 1.03, 0.96);
+const SKY_COLOR: Vec3 = Vec3::new(0.32, 0.335, 0.365);
+const RIM_COLOR: Vec3 = Vec3::new(0.15, 0.16, 0.19);
 /// How far around the terminator the key light reaches: soft matter scatters.
 const WRAP: f32 = 0.12;
 
@@ -67,50 +68,38 @@ impl<'a> Shader<'a> {
         }
     }
 
-    /// Color of pixel (`x`, `y`) from its samples, which start at `first` in the tile.
-    pub fn pixel(&self, samples: &[[f32; CHANNELS]], first: usize, x: usize, y: usize) -> [u8; 3] {
+    /// Color of pixel (`x`, `y`) from its samples, which start at `first` in the tile; without a tile nothing is there.
+    pub fn pixel(&self, tile: Option<&Tile>, first: usize, x: usize, y: usize) -> [u8; 3] {
         let middle = ((x * SUB) as f32 + 0.5 * SUB as f32, (y * SUB) as f32 + 0.5 * SUB as f32);
         let ray = self.projection.ray(middle.0, middle.1);
-        let four = [0, 1, TILE_WIDTH, TILE_WIDTH + 1].map(|k| &samples[first + k]);
-        let light = self.resolve(four, ray);
+        let light = match tile {
+            None => self.behind(ray),
+            Some(tile) => self.resolve(tile, [0, 1, TILE_WIDTH, TILE_WIDTH + 1].map(|k| first + k), ray),
+        };
         to_display(light, dither(x, y))
     }
 
-    /// Color of a pixel that no splat touches.
-    pub fn empty_pixel(&self, x: usize, y: usize) -> [u8; 3] {
-        let middle = ((x * SUB) as f32 + 0.5 * SUB as f32, (y * SUB) as f32 + 0.5 * SUB as f32);
-        to_display(self.behind(self.projection.ray(middle.0, middle.1)).0, dither(x, y))
-    }
-
-    fn resolve(&self, four: [&[f32; CHANNELS]; 4], ray: Vec3) -> Vec3 {
-        if four.iter().all(|s| s[WEIGHT] == 0.0) {
-            return self.behind(ray).0;
-        }
-        let ground_depth = self.hit(ray).map_or(0.0, |(_, t)| 1.0 / t);
+    fn resolve(&self, tile: &Tile, four: [usize; 4], ray: Vec3) -> Vec3 {
+        let fronts = four.map(|i| &tile.samples[i]);
         // One smooth, closed surface: shade the mean of the samples once.
-        if four.iter().all(|s| s[CLOSED] >= 1.0) && same_surface(four) {
+        if fronts.iter().all(|s| s[CLOSED] >= 1.0) && same_surface(fronts) {
             let mut mean = [0.0; CHANNELS];
-            for s in four {
+            for s in fronts {
                 let scale = 1.0 / s[WEIGHT];
                 for k in 0..CHANNELS {
                     mean[k] += s[k] * scale;
                 }
             }
-            if mean[INVERSE_DEPTH] * 0.25 > ground_depth * 1.0005 {
+            if !self.below_ground(&mean, ray) {
                 return self.surface(&mean, ray);
             }
         }
-        let behind = self.behind(ray).0;
-        let mut sum = Vec3::ZERO;
-        for s in four {
-            let hidden = s[INVERSE_DEPTH] <= ground_depth * s[WEIGHT];
-            let alpha = if s[WEIGHT] > 0.0 && !hidden { s[CLOSED].min(1.0) } else { 0.0 };
-            sum += behind * (1.0 - alpha);
-            if alpha > 0.0 {
-                sum += self.surface(s, ray) * alpha;
-            }
-        }
-        sum * 0.25
+        let mut layers = Layers { shader: self, ray, ground: None };
+        four.into_iter().map(|i| layers.sample(tile, i)).sum::<Vec3>() * 0.25
+    }
+
+    fn below_ground(&self, s: &[f32; CHANNELS], ray: Vec3) -> bool {
+        self.hit(ray).is_some_and(|(_, t)| s[INVERSE_DEPTH] * t <= s[WEIGHT])
     }
 
     /// Light from a blended sample towards the eye; channels need not be divided by the weight.
@@ -168,46 +157,95 @@ impl<'a> Shader<'a> {
     }
 
     /// What a ray sees behind the splats: ground or background.
-    fn behind(&self, ray: Vec3) -> (Vec3, f32) {
-        let background = self.backdrop(ray);
+    fn behind(&self, ray: Vec3) -> Vec3 {
+        let length = ray.length();
+        let background = self.backdrop(ray.y / length);
         let Some((plane, t)) = self.hit(ray) else {
-            return (background, 0.0);
+            return background;
         };
         let p = self.projection.eye + ray * t;
         let far = p.distance(self.look_at) / self.distance;
         let fade = smooth((far - 0.35) / 2.3);
         if fade >= 1.0 {
-            return (background, 1.0 / t);
+            return background;
         }
         let (key, sky) = plane.light(p, self.key_maps);
         let mut light = KEY_COLOR * (self.key.dot(plane.normal).max(0.0) * key) + SKY_COLOR * (1.25 * sky);
-        light *= 1.0 - 0.35 * self.line(plane, p, ray, t) * (1.0 - smooth(far / 1.6));
-        (background + (plane.albedo * light - background) * (1.0 - fade), 1.0 / t)
+        if far < 1.6 {
+            let grazing = (ray.dot(plane.normal) / length).abs();
+            light *= 1.0 - 0.35 * self.line(plane, p, t / grazing.max(0.02)) * (1.0 - smooth(far / 1.6));
+        }
+        background + (plane.albedo * light - background) * (1.0 - fade)
     }
 
     /// Thin lines on the ground that give the eye a scale; they vanish where they would alias.
-    fn line(&self, plane: &Ground, p: Vec3, ray: Vec3, t: f32) -> f32 {
+    fn line(&self, plane: &Ground, p: Vec3, distance: f32) -> f32 {
         let at = plane.coordinates(p) / self.line_spacing;
-        let pixel = t * SUB as f32 / self.projection.focal / self.line_spacing;
-        let stretch = pixel / ray.normalize().dot(plane.normal).abs().max(0.02);
+        let width = 0.008 + 0.7 * distance * SUB as f32 / (self.projection.focal * self.line_spacing);
         let strength = |x: f32| {
-            let distance = (x - x.round()).abs();
-            let width = 0.008 + 0.7 * stretch;
-            (1.0 - distance / width).max(0.0) * (0.008 / width).min(1.0)
+            // Adding and taking away this number rounds to the nearest integer.
+            let nearest = (x + 12_582_912.0) - 12_582_912.0;
+            (1.0 - (x - nearest).abs() / width).max(0.0) * (0.008 / width)
         };
         (strength(at.x) + strength(at.y)).min(1.0)
     }
 
     /// A backdrop that is a little lighter towards the horizon.
-    fn backdrop(&self, ray: Vec3) -> Vec3 {
-        let up = ray.y / ray.length();
+    fn backdrop(&self, up: f32) -> Vec3 {
         self.background * (1.0 - 0.30 * smooth(up.max(0.0) / 0.7))
     }
+}
+
+/// Opacity of a sample from how closed it is: full where a straight border runs, none a little outside.
+fn opacity(closed: f32) -> f32 {
+    smooth((closed - 0.6) / 0.4)
 }
 
 fn smooth(t: f32) -> f32 {
     let t = t.clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
+}
+
+/// One pixel's ray through the layers of its samples; the ground is shaded once, if at all.
+struct Layers<'a> {
+    shader: &'a Shader<'a>,
+    ray: Vec3,
+    ground: Option<Vec3>,
+}
+
+impl Layers<'_> {
+    fn sample(&mut self, tile: &Tile, i: usize) -> Vec3 {
+        let (front, behind) = (&tile.samples[i], &tile.behind[i]);
+        let alone = self.opacity(front);
+        if alone >= 1.0 || !tile.has_behind {
+            return self.over(front, alone, None);
+        }
+        if front[WEIGHT] == 0.0 {
+            // A sheet seen from behind; the rims of a body's far side, only half covered, vanish.
+            let covered = smooth((behind[CLOSED] * CLOSED_SHARE - 0.6) / 0.2);
+            return self.over(behind, self.opacity(behind).min(covered), None);
+        }
+        // A gap is no window: the inside of a body is never seen through its surface.
+        let hidden = self.shader.below_ground(front, self.ray);
+        let with_inside = if hidden { 0.0 } else { opacity(front[CLOSED] + tile.inside[i]) };
+        let far = (behind[WEIGHT] > 0.0).then(|| {
+            let hidden = self.shader.below_ground(behind, self.ray);
+            self.over(behind, if hidden { 0.0 } else { opacity(behind[CLOSED] + tile.beyond[i]) }, None)
+        });
+        self.over(front, with_inside, far)
+    }
+
+    fn opacity(&self, s: &[f32; CHANNELS]) -> f32 {
+        if s[WEIGHT] <= 0.0 || self.shader.below_ground(s, self.ray) { 0.0 } else { opacity(s[CLOSED]) }
+    }
+
+    fn over(&mut self, s: &[f32; CHANNELS], opacity: f32, far: Option<Vec3>) -> Vec3 {
+        if opacity >= 1.0 {
+            return self.shader.surface(s, self.ray);
+        }
+        let far = far.unwrap_or_else(|| *self.ground.get_or_insert_with(|| self.shader.behind(self.ray)));
+        if opacity <= 0.0 { far } else { far + (self.shader.surface(s, self.ray) - far) * opacity }
+    }
 }
 
 /// Whether four samples can be shaded as one: near in depth, alike in normal and color.

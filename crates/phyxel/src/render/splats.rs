@@ -3,7 +3,6 @@
 use super::camera::Bounds;
 use super::color::{color_map, to_linear};
 use super::field::{self, PointCells};
-use super::raster::GROW;
 use super::{Coloring, Draw, View};
 use crate::frame::{BodyFrame, ColliderLook, Frame};
 use crate::surface::Surfels;
@@ -24,6 +23,8 @@ pub(super) struct Splats {
     pub radii: Vec<f32>,
     /// Linear colors.
     pub albedos: Vec<Vec3>,
+    /// How much larger the ellipses are drawn, so that their weights overlap well.
+    pub grows: Vec<f32>,
     /// One over the summed weight at which the surface counts as closed.
     pub inverse_closed: Vec<f32>,
     /// Box around all of it.
@@ -32,6 +33,8 @@ pub(super) struct Splats {
     surfel_values: Vec<f32>,
 }
 
+/// A surface counts as closed at this share of the mean weight: what a straight border has.
+pub(super) const CLOSED_SHARE: f32 = 0.5;
 /// Gray for what a field coloring does not reach.
 const NO_VALUE: [u8; 3] = [150, 150, 150];
 
@@ -70,6 +73,7 @@ impl Splats {
         self.normals.clear();
         self.radii.clear();
         self.albedos.clear();
+        self.grows.clear();
         self.inverse_closed.clear();
         self.bounds = Bounds::default();
     }
@@ -86,6 +90,7 @@ impl Splats {
             };
             self.push(p, [Vec3::ZERO; 3], radius, to_linear(color));
         }
+        self.grows.resize(self.len(), 1.0);
         self.inverse_closed.resize(self.len(), 1e6);
     }
 
@@ -145,8 +150,11 @@ impl Splats {
     /// coverage, so that it has no holes; higher for dense coverage, so that borders are straight and do not grow.
     fn set_closed(&mut self, start: usize) {
         let end = self.len();
-        let overlap = GROW * GROW * self.mean_overlap(start, end);
-        let closed = 0.35 * overlap * ((overlap - 0.5) / 0.8).clamp(0.12, 1.0);
+        let overlap = self.mean_overlap(start, end);
+        let grow = (1.9 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
+        let overlap = overlap * grow * grow;
+        let closed = CLOSED_SHARE * overlap * ((overlap - 0.5) / 0.8).clamp(0.12, 1.0);
+        self.grows.resize(end, grow);
         self.inverse_closed.resize(end, 1.0 / closed.max(0.02));
     }
 
