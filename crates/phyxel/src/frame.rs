@@ -24,6 +24,8 @@ pub struct BodyFrame {
     pub name: String,
     /// sRGB color.
     pub color: [u8; 3],
+    /// `surface = "none"`: not drawn, unless points are asked for.
+    pub hidden: bool,
     /// Stable ids of the points.
     pub ids: Vec<u32>,
     /// Positions of the points [m].

@@ -14,12 +14,12 @@ use crate::motion::Motion;
 use crate::neighbors::cell_order;
 use crate::pins::Pin;
 use crate::points::Points;
-use crate::sampling::{SampleSize, SurfacePatch, sample_volume};
+use crate::sampling::{SampleSize, SurfacePatch, sample_surfels, sample_volume};
 use crate::scene::{
     BodySpec, EventTime, ForceKind, ForceSpec, Integrator, Measure, PinSpec, ProbeSpec, RegionPlace, RegionSpec, Scene,
     ShapeKind, SurfaceKind,
 };
-use crate::surface::Surfels;
+use crate::surface::{Carrier, Surfels};
 use crate::world::{Surface, World};
 use crate::{Diagnostic, Result};
 use glam::DVec3;
@@ -168,7 +168,8 @@ fn add_body(b: usize, spec: &BodySpec, seed: u64, built: &Built, points: &mut Po
         }
         regions.push(found);
     }
-    let surfels = None;
+    let surfels = (spec.surface.kind == SurfaceKind::Surfels)
+        .then(|| sample_surfels(&*built.shape, spec.surface.count, spec.color, seed));
     let patches = samples.patches.iter().map(|p| SurfacePatch {
         position: pose.point(p.position),
         normal: pose.vector(p.normal),
@@ -215,7 +216,10 @@ fn add_colliders(
         if spec.visible {
             let look = match &spec.shape.kind {
                 ShapeKind::Plane { .. } => ColliderLook::Plane,
-                _ => ColliderLook::Surfels(Arc::new(Surfels::default())),
+                _ => {
+                    let surfels = sample_surfels(&*built.shape, COLLIDER_SURFELS, spec.color, scene.seed);
+                    ColliderLook::Surfels(Arc::new(surfels))
+                }
             };
             looks.push((k, look));
         }
@@ -236,7 +240,12 @@ fn choose_implicit(scene: &Scene, mls: &MlsModel) -> bool {
 }
 
 fn bind(body: &Body, sampled: Sampled, spec: &BodySpec, points: &Points, mls: &MlsModel) -> Surface {
-    Surface { visible: spec.surface.kind != SurfaceKind::None }
+    let carrier = sampled.surfels.map(|mut surfels| {
+        place(&mut surfels, &sampled.pose);
+        let range = body.range.clone();
+        Carrier::bind(surfels, &points.rest_positions[range.clone()], &mls.support_radii()[range])
+    });
+    Surface { carrier, visible: spec.surface.kind != SurfaceKind::None }
 }
 
 /// Moves surfels from the body's frame to the world.

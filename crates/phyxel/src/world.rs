@@ -17,7 +17,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::Surfels;
+use crate::surface::Carrier;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -84,6 +84,8 @@ pub struct World {
 /// The drawn surface of one body.
 #[derive(Default)]
 pub(crate) struct Surface {
+    /// Binds rest surfels to points; None: the points are drawn, or nothing.
+    pub carrier: Option<Carrier>,
     /// Whether anything is drawn.
     pub visible: bool,
 }
@@ -167,7 +169,7 @@ impl World {
     }
     /// Number of surfels of all bodies.
     pub fn surfel_count(&self) -> usize {
-        0
+        self.surfaces.iter().filter_map(|s| s.carrier.as_ref()).map(|c| c.rest().len()).sum()
     }
     /// Wall time by phase [s].
     pub fn timings(&self) -> &Timings {
@@ -243,7 +245,16 @@ impl World {
         out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
         for (b, body) in self.bodies.iter().enumerate() {
             write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
-            out.bodies[b].surfels = Surfels::default();
+            out.bodies[b].hidden = !self.surfaces[b].visible;
+            if let Some(carrier) = &mut self.surfaces[b].carrier {
+                let range = body.range.clone();
+                carrier.update(
+                    &self.points.positions[range.clone()],
+                    &self.points.rest_positions[range.clone()],
+                    &self.scratch.gradients[range],
+                    &mut out.bodies[b].surfels,
+                );
+            }
         }
         out.colliders.clear();
         for (k, look) in &self.collider_looks {

@@ -43,6 +43,9 @@ impl Splats {
     pub fn gather(&mut self, frame: &Frame, view: &View, range: Option<(f32, f32)>) {
         self.clear();
         for body in &frame.bodies {
+            if body.hidden && view.draw != Draw::Points {
+                continue;
+            }
             if view.draw == Draw::Points || body.surfels.is_empty() {
                 self.add_points(body, view, range);
             } else {
