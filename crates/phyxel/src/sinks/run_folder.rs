@@ -21,7 +21,7 @@ const FOLDERS: [&str; 3] = ["frames", "checkpoints", "plots"];
 /// Whether a folder holds a run, finished or not.
 pub fn holds_run(dir: &Path) -> bool {
     let holds = |folder: &&str| std::fs::read_dir(dir.join(folder)).is_ok_and(|mut entries| entries.next().is_some());
-    FILES.iter().any(|name| dir.join(name).symlink_metadata().is_ok()) || FOLDERS.iter().any(|folder| holds(&folder))
+    FILES.iter().any(|name| dir.join(name).symlink_metadata().is_ok()) || FOLDERS.iter().any(holds)
 }
 
 /// `dir`, or `dir-2`, `dir-3`, ...: the first that does not exist or is empty.
