@@ -52,8 +52,14 @@ fn per_point(seconds: f64, m: &Measured) -> f64 {
     1e9 * seconds / (m.points as f64 * m.substeps as f64)
 }
 
+/// CPU time by phase [ns per point and substep]: the wall time of the phases, scaled as a whole.
+fn phases(m: &Measured) -> Vec<(&str, f64)> {
+    let share = m.cpu_seconds / m.wall_seconds;
+    m.phases.iter().map(|(name, seconds)| (name.as_str(), share * per_point(*seconds, m))).collect()
+}
+
 fn row_json(name: &str, model: &str, threads: usize, m: &Measured) -> serde_json::Value {
-    let phases: Map<_, _> = m.phases.iter().map(|(p, s)| (p.clone(), json!(per_point(*s, m)))).collect();
+    let phases: Map<_, _> = phases(m).into_iter().map(|(p, ns)| (p.to_string(), json!(ns))).collect();
     json!({
         "name": name, "model": model, "points": m.points, "threads": threads, "substeps": m.substeps,
         "cpu_ns_per_point_substep": per_point(m.cpu_seconds, m),
@@ -64,7 +70,7 @@ fn row_json(name: &str, model: &str, threads: usize, m: &Measured) -> serde_json
 }
 
 fn row_cells(name: &str, threads: usize, m: &Measured) -> Vec<String> {
-    let mut phases: Vec<_> = m.phases.iter().map(|(p, s)| (p, per_point(*s, m))).filter(|(_, ns)| *ns >= 0.5).collect();
+    let mut phases: Vec<_> = phases(m).into_iter().filter(|(_, ns)| *ns >= 0.5).collect();
     phases.sort_by(|a, b| b.1.total_cmp(&a.1));
     let phases: Vec<String> = phases.iter().map(|(p, ns)| format!("{p} {ns:.1}")).collect();
     let ratio = m.sim_seconds / m.cpu_seconds;
