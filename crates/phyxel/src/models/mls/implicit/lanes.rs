@@ -38,6 +38,18 @@ impl List<'_> {
     }
 }
 
+/// Runs a piece of work compiled for the widest instructions that keep the bits, so that the loops below are inlined.
+#[inline]
+pub(super) fn widest(work: impl FnOnce()) {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        #[allow(unsafe_code, reason = "the processor has been asked for AVX2 on the line above")]
+        // SAFETY: AVX2 is present.
+        return unsafe { avx2::run(work) };
+    }
+    work();
+}
+
 /// Rows of Σ w u_ij (x_ij, 1)ᵀ and of Σ w u_ij (q_ij, 0)ᵀ over the neighbors of point i.
 #[inline]
 pub(super) fn stretch(list: List, places: &[Place], u: &[DVec3], i: usize) -> ([Row; 3], [Row; 3]) {
@@ -116,10 +128,17 @@ mod avx2 {
     use std::arch::x86_64::*;
 
     #[target_feature(enable = "avx2")]
+    pub fn run(work: impl FnOnce()) {
+        work();
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
     fn load(row: &Row) -> __m256d {
         _mm256_set_pd(row[3], row[2], row[1], row[0])
     }
 
+    #[inline]
     #[target_feature(enable = "avx2")]
     fn difference(there: &Place, x: __m256d, q: __m256d, w: f64) -> (__m256d, __m256d) {
         let w = _mm256_set1_pd(w);
@@ -127,6 +146,7 @@ mod avx2 {
         (m, _mm256_mul_pd(w, _mm256_sub_pd(load(&there.q), q)))
     }
 
+    #[inline]
     #[target_feature(enable = "avx2")]
     pub fn stretch(list: List, places: &[Place], u: &[DVec3], i: usize) -> ([Row; 3], [Row; 3]) {
         let (mut with_x, mut with_q) = ([_mm256_setzero_pd(); 3], [_mm256_setzero_pd(); 3]);
@@ -144,6 +164,7 @@ mod avx2 {
         (with_x.map(bytemuck::cast), with_q.map(bytemuck::cast))
     }
 
+    #[inline]
     #[target_feature(enable = "avx2")]
     pub fn pull(list: List, places: &[Place], records: &[Record], i: usize) -> [Row; 3] {
         let mut sums = [_mm256_setzero_pd(); 3];

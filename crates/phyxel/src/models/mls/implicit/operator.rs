@@ -11,7 +11,7 @@
 //! gathers the records. A product with the tangent is the same with the change of P instead of P.
 
 use super::super::stencils::Stencils;
-use super::lanes::{List, Place, Record, Row, pull, stretch};
+use super::lanes::{List, Place, Record, Row, pull, stretch, widest};
 use crate::conjugate_gradient::{CHUNK, chunked_sum};
 use crate::linalg::outer;
 use crate::materials::elastic::TangentKind;
@@ -142,7 +142,7 @@ impl Operator {
         block * self.fixed[i].volume
     }
 
-    #[inline]
+    #[inline(always)]
     fn gradients(&self, stencils: &Stencils, u: &[DVec3], i: usize) -> Gradients {
         let (with_x, with_q) = stretch(list(stencils.row(i)), &self.places, u, i);
         let fixed = &self.fixed[i];
@@ -159,33 +159,49 @@ impl Operator {
     fn first_pass(&mut self, solid: Solid, u: &[DVec3], law: impl Fn(usize, DMat3) -> DMat3 + Sync) {
         let (mut records, mut forces) = (std::mem::take(&mut self.records), std::mem::take(&mut self.own_forces));
         let chunks = records.par_chunks_mut(CHUNK).zip(forces.par_chunks_mut(CHUNK)).enumerate();
+        let this = &*self;
         chunks.for_each(|(chunk, (records, forces))| {
-            for k in 0..records.len() {
-                let i = chunk * CHUNK + k;
-                let fixed = &self.fixed[i];
-                let found = self.gradients(solid.stencils, u, i);
-                let stress = law(i, found.corrected) * fixed.volume;
-                let sent = stress * fixed.gradient_matrix - found.plain * fixed.control;
-                records[k] =
-                    Record { m: rows(sent, u[i] * fixed.control), n: rows(stress * fixed.volume, DVec3::ZERO) };
-                let control = (found.weighted_sum - found.plain * fixed.weighted_sum) * fixed.control;
-                forces[k] = stress * fixed.own_vector + control;
-            }
+            widest(
+                #[inline(always)]
+                || {
+                    for k in 0..records.len() {
+                        let i = chunk * CHUNK + k;
+                        (records[k], forces[k]) = this.send(solid, u, i, &law);
+                    }
+                },
+            );
         });
         (self.records, self.own_forces) = (records, forces);
     }
 
+    // Record and own half of the force of point i.
+    #[inline(always)]
+    fn send(&self, solid: Solid, u: &[DVec3], i: usize, law: &impl Fn(usize, DMat3) -> DMat3) -> (Record, DVec3) {
+        let fixed = &self.fixed[i];
+        let found = self.gradients(solid.stencils, u, i);
+        let stress = law(i, found.corrected) * fixed.volume;
+        let sent = stress * fixed.gradient_matrix - found.plain * fixed.control;
+        let record = Record { m: rows(sent, u[i] * fixed.control), n: rows(stress * fixed.volume, DVec3::ZERO) };
+        let control = (found.weighted_sum - found.plain * fixed.weighted_sum) * fixed.control;
+        (record, stress * fixed.own_vector + control)
+    }
+
     fn second_pass(&self, stencils: &Stencils, u: &[DVec3], out: &mut [DVec3]) {
         out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
-            for k in 0..out.len() {
-                let i = chunk * CHUNK + k;
-                let own = self.own_forces[i] - u[i] * self.fixed[i].control_of_others;
-                out[k] = own + self.received(stencils, i);
-            }
+            widest(
+                #[inline(always)]
+                || {
+                    for k in 0..out.len() {
+                        let i = chunk * CHUNK + k;
+                        let own = self.own_forces[i] - u[i] * self.fixed[i].control_of_others;
+                        out[k] = own + self.received(stencils, i);
+                    }
+                },
+            );
         });
     }
 
-    #[inline]
+    #[inline(always)]
     fn received(&self, stencils: &Stencils, i: usize) -> DVec3 {
         let sums = pull(list(stencils.row_into(i)), &self.places, &self.records, i);
         DVec3::from_array(sums.map(|row| (row[0] + row[1]) + (row[2] + row[3])))
