@@ -7,7 +7,7 @@ use crate::Result;
 use crate::materials::ElasticLaw;
 use crate::measure::Target;
 use crate::models::mls::damping::RigidMotion;
-use crate::models::mls::implicit::{ContactConstraint, Held, PairPenalty, Problem};
+use crate::models::mls::implicit::{ContactConstraint, Held, Problem};
 use crate::world::World;
 use glam::{BVec3, DVec3};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +24,8 @@ impl World {
         let dt = self.choose_time_step(max_dt);
         self.phase("events", Self::apply_events)?;
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
-        self.phase("body contact", |w| w.add_contact_forces(dt));
         self.phase("external forces", |w| w.add_external_forces(dt));
+        self.phase("body contact", |w| w.add_contact_forces(dt));
         if self.implicit.is_some() {
             self.phase("implicit solve", |w| w.solve_velocities(dt));
         } else {
@@ -73,6 +73,7 @@ impl World {
     /// Longest step that is stable, as an equal part of what is left to the next frame or event.
     fn choose_time_step(&mut self, max_dt: f64) -> f64 {
         let until = self.next_event_time().map_or(max_dt, |t| max_dt.min(t - self.time).max(1e-9 * max_dt));
+        self.body_contacts.prepare(&self.points, self.time);
         let limit = self.stable_time_step();
         // A count that is a hair above a whole number is that number.
         let parts = (until / limit - 1e-9).ceil().max(1.0);
@@ -83,9 +84,9 @@ impl World {
     pub fn stable_time_step(&self) -> f64 {
         let wanted = self.scene.time_step.unwrap_or(f64::INFINITY);
         let model = match self.implicit {
-            Some(_) => IMPLICIT_TIME_STEP
-                .max(self.scene.time_step.unwrap_or(0.0))
-                .min(self.body_contacts.max_travel_step(&self.points)),
+            Some(_) => {
+                IMPLICIT_TIME_STEP.max(self.scene.time_step.unwrap_or(0.0)).min(self.body_contacts.max_travel_step())
+            }
             None => self.mls.stable_time_step().min(self.body_contacts.max_time_step(&self.points)),
         };
         wanted.min(model) * self.guard.step_factor()
@@ -104,11 +105,11 @@ impl World {
         self.save_only_snapshot();
     }
 
-    /// Forces between bodies; the implicit solver takes them as springs instead.
+    /// Forces between bodies; the implicit solver takes them as springs, and friction as a force.
     fn add_contact_forces(&mut self, dt: f64) {
-        self.body_contacts.add_forces(&mut self.points, self.time, dt);
-        if self.implicit.is_some() {
-            self.points.forces.fill(DVec3::ZERO);
+        match self.implicit {
+            None => self.body_contacts.add_forces(&mut self.points, self.time, dt),
+            Some(_) => self.body_contacts.add_springs(&mut self.points, self.time, dt, &mut self.scratch.pairs),
         }
     }
 
@@ -201,15 +202,7 @@ impl World {
             friction: c.friction,
             collider_velocity: c.collider_velocity,
         }));
-        self.body_contacts.penalties(&self.points, &mut self.scratch.pairs);
-        constraints.pairs.clear();
-        constraints.pairs.extend(self.scratch.pairs.iter().map(|p| PairPenalty {
-            i: p.i as usize,
-            j: p.j as usize,
-            normal: p.normal,
-            gap_deficit: p.gap_deficit,
-            stiffness: p.stiffness,
-        }));
+        constraints.pairs.clone_from(&self.scratch.pairs);
     }
 
     /// What pins and colliders gave to the points: the change of momentum that internal forces and gravity do not explain.

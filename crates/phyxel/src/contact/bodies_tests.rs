@@ -3,6 +3,8 @@
 use super::super::test_shapes::{Block, HalfSpace};
 use super::super::{Collider, Colliders};
 use super::*;
+use crate::models::mls::{MlsBody, MlsModel};
+use crate::scene::{MaterialSpec, Precision};
 
 const SPACING: f64 = 0.02;
 const DENSITY: f64 = 1000.0;
@@ -150,6 +152,7 @@ fn soft_cubes_do_not_pass_through_each_other_at_ten_meters_per_second() {
         let mut steps = 0;
         while world.time < 0.06 && steps < 20000 {
             let wave = 0.15 * SPACING / (young / DENSITY).sqrt();
+            contact.prepare(&world.points, world.time);
             let dt = wave.min(contact.max_time_step(&world.points)).min(1e-3);
             world.step(&mut contact, dt);
             steps += 1;
@@ -265,11 +268,11 @@ fn normal_force_is_the_slope_of_the_energy_and_equals_the_pair_springs() {
         contact.add_forces(&mut world.points, 0.0, 1e-4);
         let force: f64 = world.bodies[1].points.clone().map(|i| world.points.forces[i].y).sum();
         let mut springs = Vec::new();
-        contact.penalties(&world.points, &mut springs);
-        let first = world.bodies[1].points.start as u32;
+        contact.add_springs(&mut world.points, 0.0, 1e-4, &mut springs);
+        let first = world.bodies[1].points.start;
         let spring_force: f64 = springs
             .iter()
-            .map(|s| s.normal.y * s.stiffness * s.gap_deficit * if s.i >= first { 1.0 } else { -1.0 })
+            .map(|s| s.normal.y * s.stiffness * s.gap_deficit.max(0.0) * if s.i >= first { 1.0 } else { -1.0 })
             .sum();
         (force, contact.energy(), spring_force)
     };
@@ -319,4 +322,54 @@ fn few_and_absurd_points_do_nothing_bad() {
     points.forces.fill(DVec3::ZERO);
     contact.add_forces(&mut points, 0.0, 1e-3);
     assert!(points.forces.iter().all(|f| f.is_finite()));
+}
+
+/// Two cubes of moving-least-squares elasticity that meet at 10 m/s.
+fn elastic_impact(young: f64) -> (Lattices, f64) {
+    let mut world = collision(young, 10.0, DVec3::new(0.0, 0.01, 0.005));
+    let material = MaterialSpec {
+        preset: None,
+        young,
+        poisson: 0.3,
+        density: DENSITY,
+        damping: 0.0,
+        friction: 0.5,
+        volume_stiffness: 0.0,
+        collapse_stiffness: None,
+        collapse_ratio: 0.25,
+        control: 1.5,
+        anisotropy: None,
+    };
+    let bodies: Vec<MlsBody> = world.bodies.iter().map(|b| mls_body(b.points.clone(), &material)).collect();
+    let mut model = MlsModel::new(&world.points, &bodies, Precision::F64).unwrap();
+    let mut contact = world.contact();
+    let mut nearest = f64::INFINITY;
+    while world.time < 0.05 {
+        contact.prepare(&world.points, world.time);
+        let dt = model.stable_time_step().min(contact.max_time_step(&world.points));
+        contact.add_forces(&mut world.points, world.time, dt);
+        model.compute_stresses(&world.points);
+        model.integrate_velocities(&mut world.points, dt, DVec3::ZERO);
+        model.move_points(&mut world.points, dt);
+        world.time += dt;
+        nearest = nearest.min(world.center(1).x - world.center(0).x);
+    }
+    (world, nearest)
+}
+
+fn mls_body(range: Range<usize>, material: &MaterialSpec) -> MlsBody<'_> {
+    MlsBody { range, material, rotation: DMat3::IDENTITY, patches: &[] }
+}
+
+#[test]
+fn elastic_solids_bounce_off_each_other_at_ten_meters_per_second() {
+    let mut report = String::new();
+    for young in [1e6, 1e5] {
+        let (world, nearest) = elastic_impact(young);
+        let p = &world.points;
+        let kinetic: f64 = (0..p.len()).map(|i| 0.5 * p.masses[i] * p.velocities[i].length_squared()).sum();
+        let before = 0.5 * 25.0 * DENSITY * 2.0 * (6.0 * SPACING).powi(3);
+        report += &format!("{young}: nearest {nearest:.4}, v {}, kinetic {:.3}\n", world.velocity(1), kinetic / before);
+        assert!(nearest > 0.03 && world.velocity(1).x > 0.5 && kinetic < before, "{report}");
+    }
 }

@@ -28,6 +28,50 @@ pub(super) struct Candidates {
     /// Lists hold until a skin point has moved farther than this [m].
     allowed: f64,
     moved: Vec<f64>,
+    extents: Vec<Extent>,
+}
+
+/// Boxes around the positions and the velocities of a skin.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    /// [m].
+    space: Range3,
+    /// [m/s].
+    speed: Range3,
+    /// Spacing at most [m].
+    spacing: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Range3 {
+    min: DVec3,
+    max: DVec3,
+}
+
+impl Range3 {
+    const EMPTY: Self = Self { min: DVec3::INFINITY, max: DVec3::NEG_INFINITY };
+
+    fn grow(&mut self, p: DVec3) {
+        self.min = self.min.min(p);
+        self.max = self.max.max(p);
+    }
+
+    /// Largest distance along an axis; negative when they overlap.
+    fn apart(self, other: Self) -> f64 {
+        (self.min - other.max).max(other.min - self.max).max_element()
+    }
+}
+
+impl Extent {
+    fn of(own: &[u32], points: &Points) -> Self {
+        let mut extent = Self { space: Range3::EMPTY, speed: Range3::EMPTY, spacing: 0.0 };
+        for &i in own {
+            extent.space.grow(points.positions[i as usize]);
+            extent.speed.grow(points.velocities[i as usize]);
+            extent.spacing = extent.spacing.max(points.spacings[i as usize]);
+        }
+        extent
+    }
 }
 
 impl Candidates {
@@ -47,6 +91,30 @@ impl Candidates {
         &self.near[self.starts[a] as usize..self.starts[a + 1] as usize]
     }
 
+    /// Takes the boxes of all bodies, for `meeting_time`.
+    pub fn measure(&mut self, skin: &Skin, points: &Points) {
+        self.extents.clear();
+        self.extents.extend((0..skin.body_count()).map(|body| Extent::of(&skin.points[skin.range(body)], points)));
+    }
+
+    /// Time until two bodies can have come as near as touching bodies may come in one step: `fraction` of a spacing
+    /// more than they are apart [s]. Infinite for a single body.
+    pub fn meeting_time(&self, fraction: f64) -> f64 {
+        let mut earliest = f64::INFINITY;
+        for (a, here) in self.extents.iter().enumerate() {
+            for there in &self.extents[a + 1..] {
+                let apart = here.space.apart(there.space).max(0.0);
+                let way = (apart - REACH * here.spacing.max(there.spacing)).max(0.0);
+                let allowed = way + fraction * here.spacing.min(there.spacing);
+                // No two of their points can approach faster than this.
+                let fastest = (here.speed.max - there.speed.min).max(there.speed.max - here.speed.min);
+                let time = allowed / fastest.max(DVec3::ZERO).length();
+                earliest = if time < earliest { time } else { earliest };
+            }
+        }
+        earliest
+    }
+
     fn largest_move(&mut self, skin: &Skin, points: &Points) -> f64 {
         self.moved.resize(skin.len().div_ceil(CHUNK), 0.0);
         let made_at = &self.made_at;
@@ -63,7 +131,7 @@ impl Candidates {
 
     /// Active points: those inside the grown box of another body.
     fn find_active(&mut self, skin: &Skin, points: &Points) {
-        let count = skin.bodies.last().map_or(0, |b| *b as usize + 1);
+        let count = skin.body_count();
         let mut bounds = vec![Bounds::EMPTY; count];
         let mut spacings = vec![0.0f64; count];
         for s in 0..skin.len() {

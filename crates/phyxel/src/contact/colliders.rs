@@ -166,7 +166,7 @@ impl Colliders {
         self.totals.get(k).map_or(DVec3::ZERO, |t| t.impulse)
     }
 
-    /// Kinetic energy that the last `collide` gave to the points [J]; negative where contact took energy away.
+    /// Work of the last `collide` on the points, force times the way they go in the step [J].
     pub fn work(&self) -> f64 {
         self.totals.iter().map(|t| t.work).sum()
     }

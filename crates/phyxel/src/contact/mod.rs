@@ -7,12 +7,16 @@ mod bodies;
 mod candidates;
 mod collider;
 mod colliders;
+mod overlap;
 mod resolve;
 mod skin;
+mod touch;
 
-pub use bodies::{Bodies, ContactBody, Overlap, PairPenalty};
+pub use crate::models::mls::implicit::PairPenalty;
+pub use bodies::{Bodies, ContactBody};
 pub use collider::{Collider, Pose};
 pub use colliders::{Colliders, ContactConstraint};
+pub use overlap::Overlap;
 pub use skin::contact_radii;
 
 #[cfg(test)]

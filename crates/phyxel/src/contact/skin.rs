@@ -175,6 +175,17 @@ impl Skin {
         self.starts.push(self.carriers.len() as u32);
     }
 
+    /// Skin points of a body.
+    pub fn range(&self, body: usize) -> std::ops::Range<usize> {
+        let end = |body: usize| self.bodies.partition_point(|&b| (b as usize) < body);
+        end(body)..end(body + 1)
+    }
+
+    /// Number of bodies, up to the last one that has a skin.
+    pub fn body_count(&self) -> usize {
+        self.bodies.last().map_or(0, |b| *b as usize + 1)
+    }
+
     /// Number of skin points.
     pub fn len(&self) -> usize {
         self.points.len()
