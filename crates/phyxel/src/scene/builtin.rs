@@ -35,7 +35,7 @@ macro_rules! shape_files {
 const SCENES: &[(&str, &str)] = scenes!["bounce", "tension",];
 
 /// Each file holds `[shape.NAME]` tables; names are unique over all files, and a file uses only its own.
-const SHAPE_FILES: &[(&str, &str)] = shape_files!["bust",];
+const SHAPE_FILES: &[(&str, &str)] = shape_files!["bust", "bunny", "bowl",];
 
 static LIST: LazyLock<Vec<Builtin>> =
     LazyLock::new(|| SCENES.iter().map(|(name, toml)| describe(name, toml)).collect());
