@@ -9,7 +9,7 @@
 //! What holds: the forces sum to zero to rounding, and so do their torques: the torque (x_i - x̄) × f that a push and its
 //! reactions lack is given to the skin of the pushed body as if it were rigid. Friction is a damped spring
 //! along the surface that slips at μ times the normal force, so what rests stays. One body against itself is not handled,
-//! and bodies that meet faster than about half the wave speed of their matter may pass through each other.
+//! and bodies that meet faster than about the wave speed of their matter may pass through each other.
 
 use super::candidates::Candidates;
 use super::overlap::{Overlap, find_overlaps};
