@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// CPU time of an explicit step per point [s], contact included (`phyxel bench elastic-20k`).
 const EXPLICIT_COST: f64 = 120e-9;
 /// CPU time of an implicit step per point [s] (`phyxel bench implicit-20k`).
-const IMPLICIT_COST: f64 = 30e-6;
+const IMPLICIT_COST: f64 = 80e-6;
 /// CPU time of a picture [s]: a part for its pixels, and a part per surfel.
 const PICTURE_COST: (f64, f64) = (0.06, 4e-6);
 

@@ -141,8 +141,8 @@ impl Page {
             let count = if total <= budget { all } else { (all * budget).div_ceil(total) };
             let ball = body.surfels.is_empty();
             let radius = if ball { mean(body.spacings.iter().map(|s| 0.5 * s)) } else { mean_radius(&body.surfels) };
-            // Fewer discs cover the same surface when they are larger.
-            let radius = radius * (all as f32 / count.max(1) as f32).sqrt();
+            // Fewer discs cover the same surface when they are larger, and a stretched one when they overlap.
+            let radius = radius * if ball { 1.0 } else { 1.3 } * (all as f32 / count.max(1) as f32).sqrt();
             let colors = (!ball).then(|| put_colors(&mut self.bytes, &body.surfels, count));
             self.groups.push(Group {
                 ball,
