@@ -18,6 +18,7 @@ fn main() {
         poisson: 0.3,
         density: 1000.0,
         damping: 0.0,
+        smoothing: 0.0,
         friction: 0.5,
         volume_stiffness: 0.0,
         collapse_stiffness: None,

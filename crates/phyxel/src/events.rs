@@ -94,6 +94,7 @@ fn change(material: &mut MaterialSpec, set: &MaterialChange) {
         (&mut material.poisson, set.poisson),
         (&mut material.density, set.density),
         (&mut material.damping, set.damping),
+        (&mut material.smoothing, set.smoothing),
         (&mut material.friction, set.friction),
         (&mut material.volume_stiffness, set.volume_stiffness),
         (&mut material.collapse_ratio, set.collapse_ratio),

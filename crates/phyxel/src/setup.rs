@@ -98,6 +98,8 @@ impl World {
             work: 0.0,
             rescues: Vec::new(),
             undamped_time: 0.0,
+            unsmoothed_time: 0.0,
+            smoothing: Default::default(),
             probe_values: Vec::new(),
             steps: Default::default(),
             timings: Default::default(),

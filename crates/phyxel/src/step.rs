@@ -17,6 +17,8 @@ use std::time::Instant;
 pub const IMPLICIT_TIME_STEP: f64 = 0.01;
 /// Damping is applied about this often [s]: often enough to be smooth, rarely enough to be free.
 const DAMPING_INTERVAL: f64 = 1e-3;
+/// Smoothing is applied once in this many stable explicit steps: fast enough for waves that cross a point in a few of them.
+const SMOOTHING_STEPS: f64 = 8.0;
 
 impl World {
     /// Advances by one time step of at most `max_dt` [s] and returns its length.
@@ -35,6 +37,7 @@ impl World {
         self.phase("pins", |w| w.hold_pins(dt));
         self.phase("collide", |w| w.collide(dt));
         self.phase("damp", |w| w.damp(dt));
+        self.phase("smooth", |w| w.smooth(dt));
         let report = self.phase("move", |w| w.mls.move_points(&mut w.points, dt));
         if self.implicit.is_some() {
             self.phase("reactions", |w| w.find_reactions(dt));
@@ -139,6 +142,19 @@ impl World {
         self.work += self.colliders.work();
         for (k, impulse) in self.collider_impulses.iter_mut().enumerate() {
             *impulse += self.colliders.impulse(k);
+        }
+    }
+
+    /// Vibrations a few points long die away. The implicit scheme damps them by itself.
+    fn smooth(&mut self, dt: f64) {
+        self.unsmoothed_time += dt;
+        if self.implicit.is_some() || self.unsmoothed_time < (SMOOTHING_STEPS - 0.5) * self.mls.stable_time_step() {
+            return;
+        }
+        self.unsmoothed_time = 0.0;
+        for body in self.bodies.iter().filter(|b| b.material.smoothing > 0.0) {
+            let (range, strength) = (body.range.clone(), body.material.smoothing);
+            self.smoothing.sweep(self.mls.stencils(), &mut self.points, 0, range, strength);
         }
     }
 

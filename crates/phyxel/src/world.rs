@@ -13,6 +13,7 @@ use crate::materials::ElasticLaw;
 use crate::measure::{MetricsRow, Probe, Timings, totals};
 use crate::models::mls::MlsModel;
 use crate::models::mls::implicit::{Constraints, Solver};
+use crate::models::mls::smoothing::Smoothing;
 use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
@@ -65,6 +66,10 @@ pub struct World {
     pub(crate) rescues: Vec<Rescue>,
     /// Time since damping was last applied [s]. Written by `damp`.
     pub(crate) undamped_time: f64,
+    /// Time since smoothing was last applied [s]. Written by `smooth`.
+    pub(crate) unsmoothed_time: f64,
+    /// Smooths velocities.
+    pub(crate) smoothing: Smoothing,
     /// The drawn surfaces, one per body. Physics never reads them.
     pub(crate) surfaces: Vec<Surface>,
     /// How colliders are drawn, one per visible collider with its index.

@@ -333,6 +333,7 @@ fn elastic_impact(young: f64) -> (Lattices, f64) {
         poisson: 0.3,
         density: DENSITY,
         damping: 0.0,
+        smoothing: 0.0,
         friction: 0.5,
         volume_stiffness: 0.0,
         collapse_stiffness: None,

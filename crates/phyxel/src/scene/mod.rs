@@ -169,6 +169,8 @@ pub struct MaterialSpec {
     pub density: f64,
     /// Rate at which motion other than rigid motion dies away [1/s].
     pub damping: f64,
+    /// Strength with which vibrations a few points long are taken away, 0 to 1.
+    pub smoothing: f64,
     /// Coulomb friction coefficient against other bodies.
     pub friction: f64,
     /// Extra resistance to volume change k_v [Pa]; adds to the bulk modulus. 0: none.
@@ -415,6 +417,7 @@ pub struct MaterialChange {
     pub poisson: Option<f64>,
     pub density: Option<f64>,
     pub damping: Option<f64>,
+    pub smoothing: Option<f64>,
     pub friction: Option<f64>,
     pub volume_stiffness: Option<f64>,
     pub collapse_stiffness: Option<f64>,

@@ -162,6 +162,7 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         ("poisson", number(material.poisson)),
         ("density", number(material.density)),
         ("damping", number(material.damping)),
+        ("smoothing", number(material.smoothing)),
         ("friction", number(material.friction)),
         ("volume_stiffness", number(material.volume_stiffness)),
     ]);
@@ -284,6 +285,7 @@ fn write_event(out: &mut Writer, event: &EventSpec) {
                 ("poisson", set.poisson),
                 ("density", set.density),
                 ("damping", set.damping),
+                ("smoothing", set.smoothing),
                 ("friction", set.friction),
                 ("volume_stiffness", set.volume_stiffness),
                 ("collapse_stiffness", set.collapse_stiffness),

@@ -12,6 +12,7 @@ mod model;
 #[cfg(test)]
 mod model_tests;
 pub mod reference;
+pub mod smoothing;
 #[cfg(test)]
 mod stencil_tests;
 pub mod stencils;

@@ -21,6 +21,7 @@ fn material(young: f64, poisson: f64) -> MaterialSpec {
         poisson,
         density: 1000.0,
         damping: 0.0,
+        smoothing: 0.0,
         friction: 0.5,
         volume_stiffness: 0.0,
         collapse_stiffness: None,

@@ -105,6 +105,13 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
         "vibrations fade over some seconds, falls and spins are not braked",
     ),
     with(
+        "smoothing",
+        Kind::Quantity(D::NONE, Range::Between(0.0, 1.0)),
+        "0.5",
+        "Strength with which vibrations a few points long are taken away; rigid motion and momentum are spared.",
+        "impacts leave such vibrations behind; 0 keeps every one of them, for measurements of energy",
+    ),
+    with(
         "friction",
         Kind::Quantity(D::NONE, Range::NotNegative),
         "0.5",
