@@ -6,6 +6,8 @@
 //!
 //! A point with a non-finite coordinate is in no cell: it is nobody's neighbor and has none.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod grid;
 mod neighborhoods;
 

@@ -4,6 +4,8 @@
 //! eight at a time. Where f32 leaves a doubt the test is repeated in f64, so the lists are those of f64.
 
 use super::Grid;
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
 use glam::DVec3;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -199,45 +201,111 @@ impl Around {
 
     /// Writes the neighbors of the point in place `slot` to `found` and returns how many.
     fn select(&mut self, cloud: &Cloud, slot: usize, found: &mut [u32]) -> usize {
-        /// Relative difference of squared lengths that f32 may get wrong, with a wide margin.
-        const DOUBT: f32 = 1e-5;
-        let (py, pz, half_radius) = (self.y[slot], self.z[slot], self.half_radii[slot]);
         // While it looks around the point itself is out of sight.
-        let px = std::mem::replace(&mut self.x[slot], f32::INFINITY);
-        let (x, _) = self.x.as_chunks::<LANES>();
-        let (y, _) = self.y.as_chunks::<LANES>();
-        let (z, _) = self.z.as_chunks::<LANES>();
-        let (half_radii, _) = self.half_radii.as_chunks::<LANES>();
-        let (indices, _) = self.indices.as_chunks::<LANES>();
-        let mut count = 0;
-        for ((((x, y), z), half_radii), indices) in x.iter().zip(y).zip(z).zip(half_radii).zip(indices) {
-            let mut excess = [0.0f32; LANES];
-            let mut certain = [0.0f32; LANES];
-            for l in 0..LANES {
-                let (dx, dy, dz) = (x[l] - px, y[l] - py, z[l] - pz);
-                let mean = half_radius + half_radii[l];
-                excess[l] = dx * dx + dy * dy + dz * dz - mean * mean;
-                certain[l] = excess[l].abs() - DOUBT * (mean * mean);
-            }
-            // Also in doubt when it is not a number: coordinates beyond the range of f32.
-            if certain.iter().fold(false, |doubt, &c| doubt | (c.is_nan() | (c <= 0.0))) {
-                for l in 0..LANES {
-                    let empty = x[l] == f32::INFINITY && y[l] == 0.0 && half_radii[l] == 0.0;
-                    let near = !empty && is_near(cloud, self.indices[slot] as usize, indices[l] as usize);
-                    excess[l] = if near { -1.0 } else { 1.0 };
-                }
-            }
-            // Every candidate is written and the end moves only past neighbors: no branch to mispredict.
-            let Some((out, _)) = found[count..].split_first_chunk_mut::<LANES>() else { break };
-            let mut kept = 0;
-            for l in 0..LANES {
-                out[kept % LANES] = indices[l];
-                kept += usize::from(excess[l] < 0.0);
-            }
-            count += kept;
-        }
-        self.x[slot] = px;
+        let x = std::mem::replace(&mut self.x[slot], f32::INFINITY);
+        let point = [x, self.y[slot], self.z[slot], self.half_radii[slot]];
+        let count = self.select_all(cloud, self.indices[slot], point, found);
+        self.x[slot] = x;
         count
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn select_all(&self, cloud: &Cloud, own: u32, point: [f32; 4], found: &mut [u32]) -> usize {
+        if std::arch::is_x86_feature_detected!("avx2") {
+            #[allow(unsafe_code, reason = "the processor has just been found to have AVX2")]
+            // SAFETY: see the reason.
+            return unsafe { self.select_avx2(cloud, own, point, found) };
+        }
+        self.select_portable(cloud, own, point, found)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn select_all(&self, cloud: &Cloud, own: u32, point: [f32; 4], found: &mut [u32]) -> usize {
+        self.select_portable(cloud, own, point, found)
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        let (x, y, z) = (self.x.as_chunks().0, self.y.as_chunks().0, self.z.as_chunks().0);
+        let (half_radii, indices) = (self.half_radii.as_chunks().0, self.indices.as_chunks().0);
+        let blocks = x.iter().zip(y).zip(z).zip(half_radii).zip(indices);
+        blocks.map(|((((x, y), z), half_radii), indices)| Block { x, y, z, half_radii, indices })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn select_avx2(&self, cloud: &Cloud, own: u32, point: [f32; 4], found: &mut [u32]) -> usize {
+        let mut count = 0;
+        for block in self.blocks() {
+            let Some((out, _)) = found[count..].split_first_chunk_mut() else { break };
+            count += match avx2::near(point, DOUBT, &block, out) {
+                Some(kept) => kept,
+                None => block.exact(cloud, own, out),
+            };
+        }
+        count
+    }
+
+    fn select_portable(&self, cloud: &Cloud, own: u32, point: [f32; 4], found: &mut [u32]) -> usize {
+        let mut count = 0;
+        for block in self.blocks() {
+            let Some((out, _)) = found[count..].split_first_chunk_mut() else { break };
+            count += match block.near(point, out) {
+                Some(kept) => kept,
+                None => block.exact(cloud, own, out),
+            };
+        }
+        count
+    }
+}
+
+/// Relative difference of squared lengths that f32 may get wrong, with a wide margin.
+const DOUBT: f32 = 1e-5;
+
+/// Eight candidates: coordinates, half radii [m] and indices.
+pub(super) struct Block<'a> {
+    pub x: &'a [f32; LANES],
+    pub y: &'a [f32; LANES],
+    pub z: &'a [f32; LANES],
+    pub half_radii: &'a [f32; LANES],
+    pub indices: &'a [u32; LANES],
+}
+
+impl Block<'_> {
+    /// Writes the candidates near the point (x, y, z, half radius) to the front of `out` and returns how many; None when f32 leaves a
+    /// doubt about one of them.
+    fn near(&self, [x, y, z, half_radius]: [f32; 4], out: &mut [u32; LANES]) -> Option<usize> {
+        let mut excess = [0.0f32; LANES];
+        let mut certain = [0.0f32; LANES];
+        for l in 0..LANES {
+            let (dx, dy, dz) = (self.x[l] - x, self.y[l] - y, self.z[l] - z);
+            let mean = half_radius + self.half_radii[l];
+            excess[l] = dx * dx + dy * dy + dz * dz - mean * mean;
+            certain[l] = excess[l].abs() - DOUBT * (mean * mean);
+        }
+        // Also in doubt when it is not a number: coordinates beyond the range of f32.
+        if certain.iter().fold(false, |doubt, &c| doubt | (c.is_nan() | (c <= 0.0))) {
+            return None;
+        }
+        // Every candidate is written and the end moves only past neighbors: no branch to mispredict.
+        let mut kept = 0;
+        for l in 0..LANES {
+            out[kept % LANES] = self.indices[l];
+            kept += usize::from(excess[l] < 0.0);
+        }
+        Some(kept)
+    }
+
+    /// The same in f64.
+    fn exact(&self, cloud: &Cloud, own: u32, out: &mut [u32; LANES]) -> usize {
+        let mut kept = 0;
+        for l in 0..LANES {
+            let empty = self.x[l] == f32::INFINITY && self.y[l] == 0.0 && self.half_radii[l] == 0.0;
+            if !empty && is_near(cloud, own as usize, self.indices[l] as usize) {
+                out[kept] = self.indices[l];
+                kept += 1;
+            }
+        }
+        kept
     }
 }
 
@@ -313,6 +381,23 @@ mod tests {
         };
         let one = lists(1);
         assert!((2..=4).all(|threads| lists(threads) == one));
+    }
+
+    #[test]
+    fn both_forms_of_the_test_select_the_same() {
+        let positions = cloud(3000);
+        let radii = vec![0.3; positions.len()];
+        let cloud = Cloud { positions: &positions, radii: &radii, grid: Grid::new(&positions, 0.3) };
+        let mut around = Around::default();
+        let cell = cloud.grid.cell(positions[5]);
+        around.gather(&cloud, cell, 0);
+        let mut found = [vec![0; around.x.len()], vec![0; around.x.len()]];
+        for k in 0..around.x.len() {
+            let point = [around.x[k], around.y[k], around.z[k], 0.15];
+            let one = around.select_all(&cloud, around.indices[k], point, &mut found[0]);
+            let other = around.select_portable(&cloud, around.indices[k], point, &mut found[1]);
+            assert_eq!(found[0][..one], found[1][..other]);
+        }
     }
 
     #[test]
