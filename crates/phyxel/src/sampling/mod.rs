@@ -1,5 +1,7 @@
 //! Shape to points: volume samples that carry the shape's volume, surface patches, surfels.
 
+mod colors;
+mod depth;
 mod occupancy;
 mod patches;
 mod relaxed;
@@ -10,6 +12,7 @@ mod triangulation;
 mod volume;
 mod voronoi;
 
+pub use colors::color_by_mesh;
 pub use surfels::sample_surfels;
 pub use volume::{SampleSize, sample_volume};
 

@@ -1,6 +1,6 @@
 //! Blue noise in a shape: darts of shrinking radius [MF92], then Lloyd steps [DFG99] that even the cells out.
 
-use super::occupancy::Occupancy;
+use super::occupancy::{CELLS, Occupancy};
 use super::voronoi::share_out;
 use crate::geometry::Shape;
 use crate::neighbors::Grid;
@@ -25,14 +25,14 @@ pub(super) fn sample(
     let mut grid = Occupancy::new(shape, bounds.min, edge);
     // Few points in a small or thin shape: look closer, so that there are enough places to choose from.
     for _ in 0..4 {
-        let places: usize = grid.blocks.iter().map(|b| (0..512).filter(|&c| b.weight(c) >= 0.5).count()).sum();
+        let places: usize = grid.blocks.iter().map(|b| (0..CELLS).filter(|&c| b.weight(c) > 0.5).count()).sum();
         if places >= 8 * count {
             break;
         }
         edge *= 0.5;
         grid = Occupancy::new(shape, bounds.min, edge);
     }
-    let mut positions = throw_darts(shape, &grid, count, coarsest, spacing, seed);
+    let mut positions = throw_darts(&grid, count, coarsest, spacing, seed);
 
     // The cells of a centroidal Voronoi diagram have edges like density^(-1/5) in space [DFG99].
     let graded = coarsest > finest * (1.0 + 1e-9);
@@ -81,7 +81,6 @@ pub(super) fn move_inside(shape: &dyn Shape, mut p: DVec3, depth: f64) -> (DVec3
 /// Takes places in a random order, each if it is far enough from those taken; whenever no place is left the distance
 /// asked for shrinks a little, until there are `count` points.
 fn throw_darts(
-    shape: &dyn Shape,
     grid: &Occupancy,
     count: usize,
     coarsest: f64,
@@ -90,15 +89,12 @@ fn throw_darts(
 ) -> Vec<DVec3> {
     let mut places = Vec::new();
     grid.for_each_cell(|center, part| {
-        if part >= 0.5 {
-            let jitter = Random::new(mix(seed, 1), places.len() as u64).in_cube() * 0.5 * grid.edge;
-            places.push((center, jitter));
+        // The middle of a cell that is wholly inside is half an edge deep: so far may the dart go astray.
+        let astray = if part < 1.0 { 0.0 } else { 0.5 * grid.edge / 3f64.sqrt() };
+        if part > 0.5 {
+            places.push(center + astray * Random::new(mix(seed, 1), places.len() as u64).in_cube());
         }
     });
-    let places: Vec<DVec3> = places
-        .into_par_iter()
-        .map(|(center, jitter)| if shape.distance(center + jitter) < 0.0 { center + jitter } else { center })
-        .collect();
     let spacings: Vec<f64> = places.par_iter().map(|&p| spacing(p)).collect();
     let mut order: Vec<u32> = (0..places.len() as u32).collect();
     order.sort_by_cached_key(|&i| mix(mix(seed, 2), u64::from(i)));

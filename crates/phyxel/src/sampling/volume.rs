@@ -1,6 +1,7 @@
 //! Points that fill a shape, with the volume of each.
 
 use super::VolumeSamples;
+use super::depth::DepthField;
 use super::occupancy::Occupancy;
 use super::patches::surface_patches;
 use super::relaxed::{self, move_inside};
@@ -186,14 +187,15 @@ fn lattice_of(shape: &dyn Shape, extent: &Extent, points: usize) -> (Lattice, Ve
     let first = (extent.volume / wanted).cbrt();
     let mut lattice = Lattice { spacing: first, shift: [false; 3] };
     let mut best = (lattice, lattice.fill(shape, extent));
+    let mut count = best.1.len();
     for _ in 0..6 {
         if error(best.1.len()) <= 0.02 {
             return best;
         }
+        lattice.spacing *= (count.max(1) as f64 / wanted).cbrt().clamp(0.7, 1.4);
         let found = lattice.fill(shape, extent);
-        lattice.spacing *= (found.len().max(1) as f64 / wanted).cbrt().clamp(0.7, 1.4);
-        let found = lattice.fill(shape, extent);
-        if error(found.len()) < error(best.1.len()) {
+        count = found.len();
+        if error(count) < error(best.1.len()) {
             best = (lattice, found);
         }
     }
@@ -237,7 +239,8 @@ fn spacing_at_depth(surface: f64, depth: f64) -> f64 {
 }
 
 fn graded(shape: &dyn Shape, extent: &Extent, size: SampleSize, seed: u64) -> (Vec<DVec3>, f64) {
-    let places: Vec<(f64, f64)> = extent.places.par_iter().map(|&(p, v)| (-shape.distance(p), v)).collect();
+    let coarse = DepthField::new(shape, 0.02 * extent.size.max_element());
+    let places: Vec<(f64, f64)> = extent.places.iter().map(|&(p, v)| (coarse.at(p), v)).collect();
     let count = |surface: f64| -> f64 { places.iter().map(|&(d, v)| v / spacing_at_depth(surface, d).powi(3)).sum() };
     let (surface, wanted) = match size {
         SampleSize::Spacing(s) => (s, count(s).round() as usize),
@@ -257,7 +260,8 @@ fn graded(shape: &dyn Shape, extent: &Extent, size: SampleSize, seed: u64) -> (V
     }
     let deepest = places.iter().fold(0.0f64, |m, &(d, _)| m.max(d));
     let coarsest = spacing_at_depth(surface, deepest + 0.1 * surface);
-    let spacing = |p: DVec3| graded_spacing(shape, surface, p);
+    let field = DepthField::new(shape, surface);
+    let spacing = |p: DVec3| spacing_at_depth(surface, field.at(p));
     (relaxed::sample(shape, wanted, (surface, coarsest), &spacing, seed), surface)
 }
 
