@@ -1,7 +1,8 @@
 //! Point algebra between the passes, eight points in lanes: strain, stress, and what each point sends to its neighbors.
-#![allow(unsafe_code, reason = "4x4 transposes through pointers into fixed-size arrays")]
+#![allow(unsafe_code, reason = "transposes through pointers into fixed-size arrays")]
 
 use super::layout::{Block, LANES, OwnForces, Record, StiffnessBlock};
+use super::pair::Pair;
 use super::real::Real;
 
 /// Sums of pass 1, one point per lane: entry 8 r + l is lane l of row r.
@@ -12,11 +13,17 @@ pub(crate) struct StressLanes<T> {
     pub m: [[T; LANES]; 9],
     pub n: [[T; LANES]; 9],
     pub own: OwnForces<T>,
+    pub zero: [T; LANES],
 }
 
 impl<T: Real> Default for StressLanes<T> {
     fn default() -> Self {
-        Self { m: [[T::default(); LANES]; 9], n: [[T::default(); LANES]; 9], own: [[T::default(); LANES]; 3] }
+        Self {
+            m: [[T::default(); LANES]; 9],
+            n: [[T::default(); LANES]; 9],
+            own: [[T::default(); LANES]; 3],
+            zero: [T::default(); LANES],
+        }
     }
 }
 
@@ -66,7 +73,7 @@ pub(crate) fn stress<T: Real, const FMA: bool, const FULL: bool>(
 ) {
     let zero = T::default();
     let (one, half) = (T::of(1.0), T::of(0.5));
-    let StressLanes { m: m_lanes, n: n_lanes, own } = lanes;
+    let StressLanes { m: m_lanes, n: n_lanes, own, .. } = lanes;
     for l in 0..LANES {
         let w = |r: usize, k: usize| sums[8 * r + k][l];
         let a = |r: usize, c: usize| block.a[[[0, 1, 2], [1, 3, 4], [2, 4, 5]][r][c]][l];
@@ -159,37 +166,33 @@ fn full_stress<T: Real, const FMA: bool>(stiffness: &StiffnessBlock<T>, l: usize
 
 /// Transposes M and N from lanes to the rows of eight records.
 #[inline(always)]
-pub(crate) fn write_rows<T: Real>(stress: &StressLanes<T>, records: &mut [Record<T>; LANES]) {
-    let zeros = [T::default(); LANES];
-    for half in 0..2 {
-        let first = 4 * half;
-        for r in 0..3 {
-            for (part, lanes) in [&stress.m, &stress.n].into_iter().enumerate() {
-                let from = |k: usize| lanes[3 * r + k][first..].as_ptr();
-                let mut to = [std::ptr::null_mut(); 4];
-                for k in 0..4 {
-                    to[k] = records[first + k].rows[r][4 * part..].as_mut_ptr();
-                }
-                // SAFETY: every pointer starts four values before an end inside its array.
-                unsafe { T::transpose4([from(0), from(1), from(2), zeros.as_ptr()], to) };
-            }
+pub(crate) fn write_rows<P: Pair>(stress: &StressLanes<P::T>, records: &mut [Record<P::T>; LANES]) {
+    let records = records.as_mut_ptr();
+    for r in 0..3 {
+        let (m, n) = (&stress.m[3 * r..3 * r + 3], &stress.n[3 * r..3 * r + 3]);
+        let zero = stress.zero.as_ptr();
+        let from =
+            [m[0].as_ptr(), m[1].as_ptr(), m[2].as_ptr(), zero, n[0].as_ptr(), n[1].as_ptr(), n[2].as_ptr(), zero];
+        let mut to = [std::ptr::null_mut(); 8];
+        for k in 0..LANES {
+            // SAFETY: there are eight records and three rows in each.
+            to[k] = unsafe { (&raw mut (*records.add(k)).rows[r]).cast() };
         }
+        // SAFETY: every pointer is to eight values; the caller runs on a CPU that `P` was selected for.
+        unsafe { P::transpose8(from, to) };
     }
 }
 
 /// Transposes the sums of eight points, 24 each, to lanes.
 #[inline(always)]
-pub(crate) fn to_lanes<T: Real>(sums: &[[T; 24]; LANES], lanes: &mut LaneSums<T>) {
-    for half in 0..2 {
-        let first = 4 * half;
-        for row in 0..6 {
-            let from = |k: usize| sums[first + k][4 * row..].as_ptr();
-            let mut to = [std::ptr::null_mut(); 4];
-            for k in 0..4 {
-                to[k] = lanes[4 * row + k][first..].as_mut_ptr();
-            }
-            // SAFETY: every pointer starts at least four values before an end inside its array.
-            unsafe { T::transpose4([from(0), from(1), from(2), from(3)], to) };
+pub(crate) fn to_lanes<P: Pair>(sums: &[[P::T; 24]; LANES], lanes: &mut LaneSums<P::T>) {
+    for r in 0..3 {
+        let (mut from, mut to) = ([std::ptr::null(); 8], [std::ptr::null_mut(); 8]);
+        for k in 0..LANES {
+            from[k] = sums[k][8 * r..].as_ptr();
+            to[k] = lanes[8 * r + k].as_mut_ptr();
         }
+        // SAFETY: every pointer is to eight values; the caller runs on a CPU that `P` was selected for.
+        unsafe { P::transpose8(from, to) };
     }
 }

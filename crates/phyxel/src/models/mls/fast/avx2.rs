@@ -23,11 +23,18 @@ unsafe fn mul_add_pd<const FMA: bool>(a: __m256d, b: __m256d, c: __m256d) -> __m
     unsafe { if FMA { _mm256_fmadd_pd(a, b, c) } else { _mm256_add_pd(_mm256_mul_pd(a, b), c) } }
 }
 
-/// Four values in both halves.
-#[inline(always)]
-unsafe fn broadcast4(from: &[f32; 4]) -> __m256 {
-    // SAFETY: inlined into a shell with the features; `from` has four values.
-    unsafe { _mm256_broadcast_ps(&*(from.as_ptr() as *const __m128)) }
+/// Four values in both halves. Written as an instruction: LLVM would load 128 bits and widen the difference by a shuffle, and
+/// shuffles are what the loop has too many of.
+#[inline]
+#[target_feature(enable = "avx")]
+unsafe fn broadcast4(from: *const [f32; 4]) -> __m256 {
+    let out: __m256;
+    // SAFETY: the caller vouches for four values; nothing is written.
+    unsafe {
+        std::arch::asm!("vbroadcastf128 {o}, [{p}]", o = out(ymm_reg) out, p = in(reg) from,
+            options(pure, readonly, nostack, preserves_flags));
+    }
+    out
 }
 
 /// Lane `L / 0x55` of each half, everywhere in that half. Written as an instruction: LLVM would narrow the argument to 128 bits and
@@ -54,6 +61,34 @@ unsafe fn add_outer<const FMA: bool>(sums: [__m256; 3], e: __m256, m: __m256) ->
             mul_add_ps::<FMA>(spread::<0x55>(e), m, sums[1]),
             mul_add_ps::<FMA>(spread::<0xAA>(e), m, sums[2]),
         ]
+    }
+}
+
+#[inline(always)]
+unsafe fn transpose8_ps(from: [*const f32; 8], to: [*mut f32; 8]) {
+    // SAFETY: inlined into a shell with the features; the caller vouches for eight values at every pointer.
+    unsafe {
+        let mut r = [_mm256_setzero_ps(); 8];
+        for k in 0..8 {
+            r[k] = _mm256_loadu_ps(from[k]);
+        }
+        // Pairs of rows, pairs of pairs, then halves.
+        let mut t = r;
+        for k in 0..4 {
+            t[2 * k] = _mm256_unpacklo_ps(r[2 * k], r[2 * k + 1]);
+            t[2 * k + 1] = _mm256_unpackhi_ps(r[2 * k], r[2 * k + 1]);
+        }
+        for k in 0..2 {
+            let h = 4 * k;
+            r[h] = _mm256_shuffle_ps::<0x44>(t[h], t[h + 2]);
+            r[h + 1] = _mm256_shuffle_ps::<0xEE>(t[h], t[h + 2]);
+            r[h + 2] = _mm256_shuffle_ps::<0x44>(t[h + 1], t[h + 3]);
+            r[h + 3] = _mm256_shuffle_ps::<0xEE>(t[h + 1], t[h + 3]);
+        }
+        for k in 0..4 {
+            _mm256_storeu_ps(to[k], _mm256_permute2f128_ps::<0x20>(r[k], r[k + 4]));
+            _mm256_storeu_ps(to[k + 4], _mm256_permute2f128_ps::<0x31>(r[k], r[k + 4]));
+        }
     }
 }
 
@@ -86,6 +121,11 @@ macro_rules! single_rows {
                 }
                 sums
             }
+        }
+        #[inline(always)]
+        unsafe fn transpose8(from: [*const f32; 8], to: [*mut f32; 8]) {
+            // SAFETY: the caller vouches for eight values at every pointer.
+            unsafe { transpose8_ps(from, to) }
         }
         #[inline(always)]
         unsafe fn store(sums: Self::Sums, to: *mut f32) {

@@ -57,6 +57,20 @@ pub(crate) trait Pair: 'static {
     /// # Safety
     /// The CPU must have the instructions.
     unsafe fn row_sums(sums: Self::Sums) -> [Self::T; 4];
+    /// Transposes eight rows of eight values.
+    ///
+    /// # Safety
+    /// Every `from` must be readable and every `to` writable for eight values.
+    #[inline(always)]
+    unsafe fn transpose8(from: [*const Self::T; 8], to: [*mut Self::T; 8]) {
+        for (a, b) in [(0, 0), (0, 4), (4, 0), (4, 4)] {
+            // SAFETY: the caller vouches for eight values at every pointer; four are moved, `b` values on.
+            unsafe {
+                let from = [from[a].add(b), from[a + 1].add(b), from[a + 2].add(b), from[a + 3].add(b)];
+                Self::T::transpose4(from, [to[b].add(a), to[b + 1].add(a), to[b + 2].add(a), to[b + 3].add(a)]);
+            }
+        }
+    }
 }
 
 /// Differences of displacements rounded to `T`, in the same order of operations as the vector forms.

@@ -70,14 +70,14 @@ unsafe fn stress_pass<P: Pair>(
         let block = &shared.blocks[first + k];
         // SAFETY: the caller vouches for the lists.
         unsafe { stretch_block::<P>(shared, first + k, &mut sums) };
-        to_lanes(&sums, &mut lanes);
+        to_lanes::<P>(&sums, &mut lanes);
         match shared.stiffnesses.get(block.stiffness as usize) {
             None if P::FMA => stress::<P::T, true, false>(block, &isotropic, &lanes, &mut sent, &mut extremes),
             None => stress::<P::T, false, false>(block, &isotropic, &lanes, &mut sent, &mut extremes),
             Some(full) if P::FMA => stress::<P::T, true, true>(block, full, &lanes, &mut sent, &mut extremes),
             Some(full) => stress::<P::T, false, true>(block, full, &lanes, &mut sent, &mut extremes),
         }
-        write_rows(&sent, out);
+        write_rows::<P>(&sent, out);
         *own = sent.own;
     }
     extremes
