@@ -108,14 +108,15 @@ impl Drop for Film {
     }
 }
 
-/// Near-constant quality: the quantizer stays so fine that smooth gradients neither band nor block.
+/// Constant quality: a quantizer so fine that smooth gradients neither band nor block.
 fn encoder_config(width: usize, height: usize, fps: f64) -> EncoderConfig {
     let bits_per_second = (0.35 * (width * height) as f64 * fps.clamp(10.0, 60.0)).clamp(2e6, 80e6);
     EncoderConfig::new()
-        .rate_control_mode(RateControlMode::Quality)
+        // In this mode the encoder keeps to the range of the quantizer and never leaves out a frame.
+        .rate_control_mode(RateControlMode::Bufferbased)
+        .qp(QpRange::new(16, 16))
         .bitrate(BitRate::from_bps(bits_per_second as u32))
         .max_frame_rate(FrameRate::from_hz(fps.clamp(1.0, 60.0) as f32))
-        .qp(QpRange::new(10, 24))
         .skip_frames(false)
         .scene_change_detect(false)
         .background_detection(false)

@@ -11,6 +11,9 @@ use rayon::prelude::*;
 const KEY_CELLS: usize = 128;
 const SKY_CELLS: usize = 80;
 
+/// Change of the key light over a cell from which on the grid begins to be, and is, too coarse.
+const STEEP: (f32, f32) = (0.15, 0.4);
+
 /// One plane and the light on it.
 #[derive(Debug, Default)]
 pub(super) struct Ground {
@@ -30,6 +33,7 @@ struct Grid {
     half: f32,
     cells: usize,
     values: Vec<f32>,
+    blurred: Vec<f32>,
 }
 
 impl Ground {
@@ -65,12 +69,14 @@ impl Ground {
         let reach = slope.map_or(0.0, |s| 1.05 * radius / s + 0.16 * (height.abs() + radius));
         key_grid.place(self.local(center - key * along), reach, KEY_CELLS);
         key_grid.fill(key_maps, |_| 1.0, |at| self.place(at), 1.0);
+        key_grid.blur();
 
         // The sky's shadow reaches as far as things are high.
         sky.place(self.local(center), 1.3 * radius + 0.9 * (height + radius).clamp(0.0, 2.0 * radius), SKY_CELLS);
         let weight = |direction: Vec3| self.normal.dot(direction).max(0.0) * sky_radiance(direction.y);
         sky.fill(sky_maps, weight, |at| self.place(at), 1.5);
         sky.fade_out();
+        sky.blur();
         (self.key, self.sky) = (key_grid, sky);
     }
 
@@ -88,13 +94,13 @@ impl Ground {
         self.local(p)
     }
 
-    /// Fraction of key and sky light at a place on the plane. Where the key light changes, the maps are asked themselves.
+    /// Fraction of key and sky light at a place on the plane. Where the key light changes sharply, the maps are
+    /// asked themselves.
     pub fn light(&self, p: Vec3, key_maps: &[DepthMap]) -> (f32, f32) {
         let at = self.local(p);
-        let key = match self.key.lookup(at) {
-            (value, true) => value,
-            (_, false) => mean_visible(key_maps, p),
-        };
+        let (smooth, spread) = self.key.lookup(at);
+        let sharp = ((spread - STEEP.0) / (STEEP.1 - STEEP.0)).clamp(0.0, 1.0);
+        let key = if sharp > 0.0 { smooth + (mean_visible(key_maps, p) - smooth) * sharp } else { smooth };
         (key, self.sky.lookup(at).0)
     }
 
@@ -159,22 +165,37 @@ impl Grid {
         }
     }
 
-    /// Bilinear value, and whether it is the same at all four corners (or outside).
-    fn lookup(&self, at: Vec2) -> (f32, bool) {
+    /// Takes the steps of the single maps out of wide half-shadows.
+    fn blur(&mut self) {
+        let (cells, values) = (self.cells, &self.values);
+        self.blurred.clear();
+        self.blurred.extend_from_slice(values);
+        for y in 1..cells - 1 {
+            for x in 1..cells - 1 {
+                let i = y * cells + x;
+                let row = |i: usize| values[i - 1] + 2.0 * values[i] + values[i + 1];
+                self.blurred[i] = (row(i - cells) + 2.0 * row(i) + row(i + cells)) / 16.0;
+            }
+        }
+    }
+
+    /// Smooth value, and how much the exact one changes around it; 1 and 0 outside.
+    fn lookup(&self, at: Vec2) -> (f32, f32) {
         if self.half <= 0.0 {
-            return (1.0, true);
+            return (1.0, 0.0);
         }
         let g = (at - self.center + self.half) * ((self.cells as f32 - 1.0) / (2.0 * self.half));
         let limit = (self.cells - 1) as f32;
         if !(g.x >= 0.0 && g.y >= 0.0 && g.x < limit && g.y < limit) {
-            return (1.0, true);
+            return (1.0, 0.0);
         }
         let (x, y) = (g.x as i32, g.y as i32);
         let f = g - Vec2::new(x as f32, y as f32);
         let i = y as usize * self.cells + x as usize;
-        let (a, b) = (self.values[i], self.values[i + 1]);
-        let (c, d) = (self.values[i + self.cells], self.values[i + self.cells + 1]);
+        let corners = |v: &[f32]| [v[i], v[i + 1], v[i + self.cells], v[i + self.cells + 1]];
+        let [a, b, c, d] = corners(&self.blurred);
         let value = (a + (b - a) * f.x) * (1.0 - f.y) + (c + (d - c) * f.x) * f.y;
-        (value, a == b && c == d && a == c)
+        let [a, b, c, d] = corners(&self.values);
+        (value, a.max(b).max(c).max(d) - a.min(b).min(c).min(d))
     }
 }
