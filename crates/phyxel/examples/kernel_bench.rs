@@ -1,6 +1,7 @@
 //! Prints CPU nanoseconds per point of each phase of an explicit elastic substep, with a floor contact loop.
 //!
-//! `cargo run --release --example kernel_bench -- [side] [rounds] [jitter]`; side 27 (19683 points), 40 rounds, no jitter.
+//! `cargo run --release --example kernel_bench -- [side] [rounds] [jitter] [threads]`; side 27 (19683 points), 40 rounds, no jitter,
+//! one thread. With more threads the times are wall times: run it on a quiet machine.
 #![allow(unsafe_code, reason = "the CPU clock of a thread is a system call that std does not offer")]
 
 use glam::{DMat3, DVec3};
@@ -10,6 +11,12 @@ use phyxel::random::Random;
 use phyxel::scene::{MaterialSpec, Precision};
 
 fn main() {
+    let threads = std::env::args().nth(4).and_then(|a| a.parse().ok()).unwrap_or(1);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    pool.install(run);
+}
+
+fn run() {
     let argument = |k: usize, default: f64| std::env::args().nth(k).and_then(|a| a.parse().ok()).unwrap_or(default);
     let (side, rounds, jitter) = (argument(1, 27.0) as usize, argument(2, 40.0) as usize, argument(3, 0.0));
     let material = MaterialSpec {
@@ -28,7 +35,11 @@ fn main() {
     };
     let points = cube(side, jitter);
     let n = points.len();
-    println!("{n} points, CPU ns per point, best of {rounds} rounds of 3 substeps; {:?}", Instructions::best());
+    println!(
+        "{n} points, {} threads, ns per point, best of {rounds} rounds of 3 substeps; {:?}",
+        rayon::current_num_threads(),
+        Instructions::best()
+    );
     println!(
         "{:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>10}",
         "format", "stress", "kick", "floor", "move", "total", "bytes/pt"
@@ -128,9 +139,12 @@ fn cube(side: usize, jitter: f64) -> Points {
     points
 }
 
-/// CPU time of this thread [ns].
+/// CPU time of this thread, wall time with several threads [ns].
 #[cfg(target_os = "linux")]
 fn clock() -> f64 {
+    if rayon::current_num_threads() > 1 {
+        return wall();
+    }
     #[repr(C)]
     struct Time {
         seconds: i64,
@@ -148,6 +162,11 @@ fn clock() -> f64 {
 /// Wall time where the thread clock is not known [ns].
 #[cfg(not(target_os = "linux"))]
 fn clock() -> f64 {
+    wall()
+}
+
+/// Wall time [ns].
+fn wall() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as f64
 }
