@@ -134,7 +134,7 @@ fn neighbors() -> Result<Measured> {
 fn pictures() -> Result<Measured> {
     let frame = ball(20_000);
     let mut renderer = Renderer::new(1280, 720);
-    let view = View { camera: camera::auto(&Bounds::of_frame(&frame), 1280.0 / 720.0), ..View::default() };
+    let view = View { camera: camera::auto(&[Bounds::of_frame(&frame)], 1280.0 / 720.0), ..View::default() };
     renderer.render(&frame, &view);
     let substeps = 10;
     let mut phases: Vec<(String, f64)> = renderer.phases().iter().map(|(n, _)| (n.to_string(), 0.0)).collect();

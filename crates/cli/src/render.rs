@@ -8,7 +8,7 @@ use phyxel::Diagnostic;
 use phyxel::render::Draw;
 use phyxel::scene::{CameraSpec, Scene};
 use phyxel::sinks::FrameReader;
-use phyxel::sinks::pictures::{Drawer, Drawing, bounds_of};
+use phyxel::sinks::pictures::{Drawer, Drawing, boxes_of};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -61,10 +61,10 @@ pub fn command(args: Args) -> Result<ExitCode> {
     let draw = if args.points { Draw::Points } else { Draw::Surface };
     let size = (args.size.width, args.size.height);
     let drawing = Drawing { size, camera, color: args.color.clone(), draw, fps: scene.fps };
-    let bounds = bounds_of(&mut frames, count)?;
+    let boxes = boxes_of(&mut frames, count)?;
     let mut display = Display::new(args.work.quiet);
     let mut progress = |done, of| display.picture(done, of);
-    let drawer = Drawer::new(drawing, frames, count, bounds, &mut progress);
+    let drawer = Drawer::new(drawing, frames, count, boxes, &mut progress);
     let made = match args.frame {
         Some(index) => still(drawer, index, &args)?,
         None => film(drawer, &args)?,

@@ -1,6 +1,6 @@
 //! Small dense matrices: what 3x3 algebra needs beyond glam.
 
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 
 /// a bᵀ.
 #[inline]
@@ -53,6 +53,12 @@ pub fn determinant_change(h: DMat3) -> f64 {
 #[inline]
 pub fn cross_matrix(v: DVec3) -> DMat3 {
     DMat3::from_cols(DVec3::new(0.0, v.z, -v.y), DVec3::new(-v.z, 0.0, v.x), DVec3::new(v.y, -v.x, 0.0))
+}
+
+/// Rotation about x, then y, then z by angles in degrees: the meaning of every `rotate` in a scene.
+pub fn rotation_xyz(degrees: DVec3) -> DQuat {
+    let angle = degrees * std::f64::consts::PI / 180.0;
+    DQuat::from_rotation_z(angle.z) * DQuat::from_rotation_y(angle.y) * DQuat::from_rotation_x(angle.x)
 }
 
 /// Eigenvalues, ascending, and unit eigenvectors (columns) of a symmetric matrix.

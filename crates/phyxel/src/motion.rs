@@ -4,6 +4,7 @@
 //! tangents of [FB84]: it never overshoots its keys and its velocity is continuous. Before the first and after the
 //! last key the pose is constant, so the velocity is zero at both ends.
 
+use crate::linalg::rotation_xyz;
 use crate::scene::Keyframe;
 use glam::{DQuat, DVec3};
 
@@ -43,12 +44,6 @@ impl MotionState {
     pub fn velocity_at(&self, center: DVec3, position: DVec3) -> DVec3 {
         self.velocity + self.spin.cross(position - center - self.offset)
     }
-}
-
-/// Rotation about x, then y, then z by angles in degrees: the meaning of every `rotate` in a scene.
-pub fn rotation_xyz(degrees: DVec3) -> DQuat {
-    let angle = degrees * std::f64::consts::PI / 180.0;
-    DQuat::from_rotation_z(angle.z) * DQuat::from_rotation_y(angle.y) * DQuat::from_rotation_x(angle.x)
 }
 
 impl Motion {

@@ -14,7 +14,7 @@ use crate::motion::Motion;
 use crate::neighbors::cell_order;
 use crate::pins::Pin;
 use crate::points::Points;
-use crate::sampling::{SampleSize, SurfacePatch, sample_surfels, sample_volume};
+use crate::sampling::{SampleSize, SurfacePatch, color_by_mesh, sample_surfels, sample_volume};
 use crate::scene::{
     BodySpec, EventTime, ForceKind, ForceSpec, Integrator, Measure, PinSpec, ProbeSpec, RegionPlace, RegionSpec, Scene,
     ShapeKind, SurfaceKind,
@@ -171,7 +171,7 @@ fn add_body(b: usize, spec: &BodySpec, seed: u64, built: &Built, points: &mut Po
         regions.push(found);
     }
     let surfels = (spec.surface.kind == SurfaceKind::Surfels)
-        .then(|| sample_surfels(&*built.shape, spec.surface.count, spec.color, seed));
+        .then(|| colored_surfels(built, spec.surface.count, spec.color, seed));
     let patches = samples.patches.iter().map(|p| SurfacePatch {
         position: pose.point(p.position),
         normal: pose.vector(p.normal),
@@ -180,6 +180,15 @@ fn add_body(b: usize, spec: &BodySpec, seed: u64, built: &Built, points: &mut Po
     let sampled = Sampled { patches: patches.collect(), surfels, pose, shape: built.shape.clone() };
     let body = Body { name: spec.name.clone(), range, material: spec.material.clone(), color: spec.color, regions };
     Ok((body, sampled))
+}
+
+/// Surfels of one color, or of the mesh's own colors if it has any.
+fn colored_surfels(built: &Built, count: usize, color: [u8; 3], seed: u64) -> Surfels {
+    let mut surfels = sample_surfels(&*built.shape, count, color, seed);
+    if let Some(mesh) = built.mesh.as_deref().filter(|m| m.colors.is_some()) {
+        color_by_mesh(&mut surfels, mesh);
+    }
+    surfels
 }
 
 fn contact_bodies(bodies: &[Body], sampled: &[Sampled]) -> Vec<ContactBody> {
@@ -219,7 +228,7 @@ fn add_colliders(
             let look = match &spec.shape.kind {
                 ShapeKind::Plane { .. } => ColliderLook::Plane,
                 _ => {
-                    let surfels = sample_surfels(&*built.shape, COLLIDER_SURFELS, spec.color, scene.seed);
+                    let surfels = colored_surfels(&built, COLLIDER_SURFELS, spec.color, scene.seed);
                     ColliderLook::Surfels(Arc::new(surfels))
                 }
             };

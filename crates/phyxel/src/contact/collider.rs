@@ -2,7 +2,8 @@
 
 use super::resolve::Touch;
 use crate::geometry::{Bounds, Shape};
-use crate::motion::{Motion, MotionState, rotation_xyz};
+use crate::linalg::rotation_xyz;
+use crate::motion::{Motion, MotionState};
 use crate::scene::{ColliderSpec, ShapeKind};
 use glam::{DAffine3, DMat3, DVec3};
 use std::fmt;

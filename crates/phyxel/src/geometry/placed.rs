@@ -1,7 +1,8 @@
 //! Shapes moved, turned and scaled.
 
 use super::{Bounds, Shape};
-use glam::{DMat3, DQuat, DVec3, EulerRot};
+use crate::linalg::rotation_xyz;
+use glam::{DMat3, DQuat, DVec3};
 use std::sync::Arc;
 
 /// A rigid motion with a uniform scale: `x -> translation + scale * rotation * x`.
@@ -26,7 +27,7 @@ impl Pose {
 
     /// Turned by angles [degrees] about x, then y, then z, then moved: the meaning of `rotate` and `at` in a scene.
     pub fn from_degrees(at: DVec3, rotate: DVec3) -> Self {
-        Self::new(at, rotation_from_degrees(rotate))
+        Self::new(at, rotation_xyz(rotate))
     }
 
     /// From the shape's frame to the world's.
@@ -77,12 +78,6 @@ impl Pose {
         }
         moved
     }
-}
-
-/// Rotation by angles [degrees] about x, then y, then z.
-pub(crate) fn rotation_from_degrees(rotate: DVec3) -> DQuat {
-    let r = rotate * (std::f64::consts::PI / 180.0);
-    DQuat::from_euler(EulerRot::ZYX, r.z, r.y, r.x)
 }
 
 /// A shape put somewhere by a [`Pose`]; distances stay as exact as they were.

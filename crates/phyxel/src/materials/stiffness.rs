@@ -1,7 +1,7 @@
 //! The linear map from Green strain to second Piola stress: isotropic, or any symmetric positive definite 6x6.
 
 use crate::error::{Diagnostic, Result};
-use crate::linalg::trace;
+use crate::linalg::{rotation_xyz, trace};
 use crate::scene::Anisotropy;
 use glam::{DMat3, DVec3};
 
@@ -46,7 +46,7 @@ impl Stiffness {
                 .hint("lower the Poisson's ratios or the off-diagonal constants")
                 .into());
         }
-        Ok(Self::Anisotropic(rotated(&own, body_rotation * rotation_xyz(*rotate))))
+        Ok(Self::Anisotropic(rotated(&own, body_rotation * DMat3::from_quat(rotation_xyz(*rotate)))))
     }
 
     /// Second Piola stress of a Green strain [Pa].
@@ -75,12 +75,6 @@ impl Stiffness {
             Self::Anisotropic(c) => 3.0 / (0..3).map(|axis| compliance_entry(c, axis)).sum::<f64>(),
         }
     }
-}
-
-/// Rotation by angles in degrees about x, then y, then z, as in the scene file.
-pub fn rotation_xyz(degrees: DVec3) -> DMat3 {
-    let [x, y, z] = degrees.to_array().map(f64::to_radians);
-    DMat3::from_rotation_z(z) * DMat3::from_rotation_y(y) * DMat3::from_rotation_x(x)
 }
 
 fn to_voigt_strain(g: DMat3) -> [f64; 6] {

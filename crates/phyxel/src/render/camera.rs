@@ -84,20 +84,32 @@ impl Bounds {
         }
     }
 
-    /// Bodies and visible colliders that are not planes. Add up the frames of a run to keep its bodies in view.
+    /// One box around the bodies and the visible colliders that are not planes.
     pub fn of_frame(frame: &Frame) -> Self {
-        let mut bounds = Self::default();
+        let mut boxes = Vec::new();
+        Self::each_of_frame(frame, &mut boxes);
+        let mut all = Self::default();
+        boxes.iter().for_each(|b| all.join(b));
+        all
+    }
+
+    /// Appends a box around each body and each visible collider that is not a plane. The boxes of all frames of a run
+    /// keep its bodies in view.
+    pub fn each_of_frame(frame: &Frame, boxes: &mut Vec<Self>) {
         for body in &frame.bodies {
+            let mut bounds = Self::default();
             body.positions.iter().for_each(|&p| bounds.add(p));
             body.surfels.positions.iter().for_each(|&p| bounds.add(p));
+            boxes.push(bounds);
         }
         for collider in &frame.colliders {
             if let ColliderLook::Surfels(surfels) = &collider.look {
+                let mut bounds = Self::default();
                 let pose = collider.pose.as_affine3();
                 surfels.positions.iter().for_each(|&p| bounds.add(pose.transform_point3(p)));
+                boxes.push(bounds);
             }
         }
-        bounds
     }
 
     fn corners(&self) -> [Vec3; 8] {
@@ -108,22 +120,32 @@ impl Bounds {
     }
 }
 
-/// A three-quarter view from slightly above, turned towards the wider side, with the bounds filling about two thirds of
-/// the height (or four fifths of the width) of a picture with this `aspect` (width over height).
-pub fn auto(bounds: &Bounds, aspect: f32) -> Camera {
-    let mut bounds = *bounds;
+/// A three-quarter view from slightly above, turned towards the wider side, with the boxes filling about three quarters
+/// of the height (or four fifths of the width) of a picture with this `aspect` (width over height).
+pub fn auto(boxes: &[Bounds], aspect: f32) -> Camera {
+    let mut bounds = Bounds::default();
+    boxes.iter().for_each(|b| bounds.join(b));
     if bounds.is_empty() {
         bounds = Bounds { min: Vec3::splat(-0.5), max: Vec3::splat(0.5) };
     }
     let size = bounds.max - bounds.min;
     // A flat or pointlike subject still needs some room.
     let pad = 0.5 * (0.15 * size.max_element() - size).max(Vec3::ZERO) + Vec3::splat(1e-4);
-    bounds = Bounds { min: bounds.min - pad, max: bounds.max + pad };
+    let corners: Vec<Vec3> = match boxes {
+        [] | [_] => Bounds { min: bounds.min - pad, max: bounds.max + pad }.corners().to_vec(),
+        // Where the boxes of a run leave the corners of the whole empty, the subject may be larger.
+        _ => boxes.iter().filter(|b| !b.is_empty()).flat_map(Bounds::corners).collect(),
+    };
 
     let (azimuth, elevation) = (wide_side(size) + 30f32.to_radians(), 17f32.to_radians());
     let towards_eye =
         Vec3::new(azimuth.sin() * elevation.cos(), elevation.sin(), azimuth.cos() * elevation.cos()).normalize();
-    fit(&bounds, towards_eye, if aspect.is_finite() { aspect.clamp(0.1, 10.0) } else { 16.0 / 9.0 })
+    fit(
+        &corners,
+        0.5 * (bounds.min + bounds.max),
+        towards_eye,
+        if aspect.is_finite() { aspect.clamp(0.1, 10.0) } else { 16.0 / 9.0 },
+    )
 }
 
 /// Azimuth from which the wider horizontal side is seen: 0 looks along -z, a quarter turn along -x.
@@ -132,19 +154,19 @@ fn wide_side(size: Vec3) -> f32 {
 }
 
 /// Moves the camera along a fixed direction until the projected corners have the wanted size and are centered.
-fn fit(bounds: &Bounds, towards_eye: Vec3, aspect: f32) -> Camera {
-    const FILL_HEIGHT: f32 = 0.66;
+fn fit(corners: &[Vec3], mut center: Vec3, towards_eye: Vec3, aspect: f32) -> Camera {
+    const FILL_HEIGHT: f32 = 0.76;
     const FILL_WIDTH: f32 = 0.8;
     let mut camera = Camera { up: Vec3::Y, fov_y: DEFAULT_FOV, ..Camera::default() };
     let tan = camera.tan_half();
-    let mut center = 0.5 * (bounds.min + bounds.max);
-    let mut distance = (bounds.max - bounds.min).length() / tan;
+    let reach = corners.iter().fold(0.0, |r: f32, c| r.max(c.distance(center)));
+    let mut distance = (2.0 * reach / tan).max(1e-3);
     for _ in 0..24 {
         camera.look_at = center;
         camera.from = center + distance * towards_eye;
         let basis = camera.basis();
         let (mut lo, mut hi) = (Vec2::INFINITY, Vec2::NEG_INFINITY);
-        for corner in bounds.corners() {
+        for &corner in corners {
             let d = corner - camera.from;
             let depth = d.dot(basis.forward).max(0.05 * distance);
             let p = Vec2::new(d.dot(basis.right), d.dot(basis.up)) / (depth * tan);
@@ -175,12 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn auto_fills_two_thirds_and_centers() {
+    fn auto_fills_three_quarters_and_centers() {
         for size in [Vec3::ONE, Vec3::new(0.2, 3.0, 0.2), Vec3::new(8.0, 0.5, 1.0), Vec3::new(1.0, 0.5, 8.0)] {
             let bounds = Bounds { min: Vec3::new(3.0, 0.0, -2.0), max: Vec3::new(3.0, 0.0, -2.0) + size };
-            let camera = auto(&bounds, 16.0 / 9.0);
+            let camera = auto(&[bounds], 16.0 / 9.0);
             let (lo, hi) = projected(&camera, &bounds);
-            let fill = (0.5 * (hi.y - lo.y) / 0.66).max(0.5 * (hi.x - lo.x) / (0.8 * 16.0 / 9.0));
+            let fill = (0.5 * (hi.y - lo.y) / 0.76).max(0.5 * (hi.x - lo.x) / (0.8 * 16.0 / 9.0));
             assert!((0.95..1.02).contains(&fill), "{size}: {fill}");
             assert!((lo + hi).length() < 0.08, "{size}: {lo} {hi}");
             assert!(camera.from.y > camera.look_at.y);
@@ -189,11 +211,11 @@ mod tests {
 
     #[test]
     fn auto_of_nothing_or_one_point_is_finite() {
-        assert!(auto(&Bounds::default(), 1.5).from.is_finite());
+        assert!(auto(&[], 1.5).from.is_finite());
         let mut bounds = Bounds::default();
         bounds.add(Vec3::ONE);
         bounds.add(Vec3::NAN);
-        assert!(auto(&bounds, f32::NAN).from.is_finite());
-        assert!((auto(&bounds, 1.5).look_at - Vec3::ONE).length() < 1e-3);
+        assert!(auto(&[bounds], f32::NAN).from.is_finite());
+        assert!((auto(&[bounds], 1.5).look_at - Vec3::ONE).length() < 1e-3);
     }
 }

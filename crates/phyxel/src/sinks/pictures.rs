@@ -38,20 +38,20 @@ pub struct Drawer<'a> {
     drawing: Drawing,
     frames: FrameReader,
     count: u32,
-    bounds: Bounds,
+    boxes: Vec<Bounds>,
     progress: &'a mut dyn FnMut(u32, u32),
 }
 
 impl<'a> Drawer<'a> {
-    /// A drawer of the first `count` frames that keeps `bounds` in view; `progress` is told pictures done and to do.
+    /// A drawer of the first `count` frames that keeps `boxes` in view; `progress` is told pictures done and to do.
     pub fn new(
         drawing: Drawing,
         frames: FrameReader,
         count: u32,
-        bounds: Bounds,
+        boxes: Vec<Bounds>,
         progress: &'a mut dyn FnMut(u32, u32),
     ) -> Self {
-        Self { drawing, frames, count, bounds, progress }
+        Self { drawing, frames, count, boxes, progress }
     }
 
     /// Writes `preview.mp4`, `poster.png` and `sheet.png` into `dir`.
@@ -94,7 +94,7 @@ impl<'a> Drawer<'a> {
     /// Camera and coloring, the same for all pictures.
     fn view(&mut self) -> Result<View> {
         let (width, height) = self.drawing.size;
-        let camera = camera_of(&self.drawing.camera, &self.bounds, width as f32 / height as f32);
+        let camera = camera_of(&self.drawing.camera, &self.boxes, width as f32 / height as f32);
         let color = match self.drawing.color.take() {
             None => Coloring::Body,
             Some(name) => Coloring::Field { range: Some(self.range(&name)?), name },
@@ -139,9 +139,9 @@ fn film_rate(fps: f64) -> f64 {
     if fps.is_finite() { fps.clamp(1.0, 60.0) } else { 30.0 }
 }
 
-/// The scene's camera, completed by one that keeps `bounds` in view.
-pub fn camera_of(spec: &CameraSpec, bounds: &Bounds, aspect: f32) -> Camera {
-    let mut camera = camera::auto(bounds, aspect);
+/// The scene's camera, completed by one that keeps `boxes` in view.
+pub fn camera_of(spec: &CameraSpec, boxes: &[Bounds], aspect: f32) -> Camera {
+    let mut camera = camera::auto(boxes, aspect);
     if let Some(look_at) = spec.look_at {
         // A given target moves the found eye along.
         let moved = look_at.as_vec3() - camera.look_at;
@@ -157,13 +157,13 @@ pub fn camera_of(spec: &CameraSpec, bounds: &Bounds, aspect: f32) -> Camera {
     camera
 }
 
-/// Box around everything in the first `count` frames.
-pub fn bounds_of(frames: &mut FrameReader, count: u32) -> Result<Bounds> {
-    let mut bounds = Bounds::default();
+/// Boxes around everything in the first `count` frames.
+pub fn boxes_of(frames: &mut FrameReader, count: u32) -> Result<Vec<Bounds>> {
+    let mut boxes = Vec::new();
     for i in 0..count {
-        bounds.join(&Bounds::of_frame(&frames.read(i)?));
+        Bounds::each_of_frame(&frames.read(i)?, &mut boxes);
     }
-    Ok(bounds)
+    Ok(boxes)
 }
 
 /// Draws film, poster and sheet into the run folder when the run is over.
@@ -172,15 +172,15 @@ pub struct Pictures<'a> {
     size: (usize, usize),
     camera: CameraSpec,
     fps: f64,
-    bounds: Bounds,
+    boxes: Vec<Bounds>,
     progress: &'a mut dyn FnMut(u32, u32),
 }
 
 impl<'a> Pictures<'a> {
     /// Pictures of `width` times `height` pixels for the run folder `dir`; `progress` is told pictures done and to do.
     pub fn new(dir: &Path, width: usize, height: usize, progress: &'a mut dyn FnMut(u32, u32)) -> Self {
-        let (camera, bounds) = (CameraSpec::default(), Bounds::default());
-        Self { dir: dir.to_path_buf(), size: (width, height), camera, fps: 30.0, bounds, progress }
+        let camera = CameraSpec::default();
+        Self { dir: dir.to_path_buf(), size: (width, height), camera, fps: 30.0, boxes: Vec::new(), progress }
     }
 }
 
@@ -192,7 +192,7 @@ impl Sink for Pictures<'_> {
     }
 
     fn frame(&mut self, view: &FrameView) -> Result<()> {
-        self.bounds.join(&Bounds::of_frame(view.frame));
+        Bounds::each_of_frame(view.frame, &mut self.boxes);
         Ok(())
     }
 
@@ -200,7 +200,8 @@ impl Sink for Pictures<'_> {
         let start = Instant::now();
         let drawing = Drawing { size: self.size, camera: self.camera, color: None, draw: Draw::Surface, fps: self.fps };
         let frames = FrameReader::open(self.dir.join("frames"));
-        Drawer::new(drawing, frames, summary.frames, self.bounds, &mut *self.progress).film(&self.dir)?;
+        let boxes = std::mem::take(&mut self.boxes);
+        Drawer::new(drawing, frames, summary.frames, boxes, &mut *self.progress).film(&self.dir)?;
         summary.seconds.render += start.elapsed().as_secs_f64();
         Ok(())
     }

@@ -61,7 +61,7 @@ impl Sink for Replay {
         for i in indices {
             page.add(&frames.read(i as u32)?);
         }
-        let view = super::pictures::camera_of(&self.camera, &self.bounds, 16.0 / 9.0);
+        let view = super::pictures::camera_of(&self.camera, &[self.bounds], 16.0 / 9.0);
         write_whole(&self.dir.join("replay.html"), page.html(&self.name, &view).as_bytes())?;
         summary.seconds.write += start.elapsed().as_secs_f64();
         Ok(())
@@ -319,7 +319,7 @@ mod tests {
         (0..3).for_each(|i| bounds.join(&Bounds::of_frame(&sample(i))));
         let mut page = Page::new(bounds, 3);
         (0..3).for_each(|i| page.add(&sample(i)));
-        let html = page.html("</script><b>", &camera::auto(&bounds, 1.8));
+        let html = page.html("</script><b>", &camera::auto(&[bounds], 1.8));
         assert!(!html.contains("__") && !html.contains("</script><b>"));
         assert_eq!(html.matches("</script>").count(), 3);
         assert_eq!(page.groups[0].offsets.len(), 3);
