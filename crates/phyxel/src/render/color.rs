@@ -14,14 +14,15 @@ pub(super) fn to_linear(color: [u8; 3]) -> Vec3 {
     Vec3::from_array(color.map(|c| TABLE[c as usize]))
 }
 
-/// Size of the table from tone-mapped linear light to sRGB; indexed by the square root, where the eye is even.
-const ENCODE_STEPS: usize = 2048;
+/// Steps of the table from scene light to sRGB, indexed by x / (x + middle): fine in the dark, endless in the bright.
+const ENCODE_STEPS: usize = 4096;
+const ENCODE_MIDDLE: f32 = 0.3;
 
 static ENCODE: LazyLock<Vec<f32>> = LazyLock::new(|| {
     (0..=ENCODE_STEPS)
         .map(|i| {
-            let root = i as f32 / ENCODE_STEPS as f32;
-            let c = root * root;
+            let t = (i as f32 + 0.5) / ENCODE_STEPS as f32;
+            let c = filmic(ENCODE_MIDDLE * t / (1.0 - t).max(1e-6));
             255.0 * if c <= 0.003_130_8 { 12.92 * c } else { 1.055 * c.powf(1.0 / 2.4) - 0.055 }
         })
         .collect()
@@ -31,9 +32,10 @@ static ENCODE: LazyLock<Vec<f32>> = LazyLock::new(|| {
 pub(super) fn to_display(light: Vec3, dither: f32) -> [u8; 3] {
     let table = &ENCODE[..=ENCODE_STEPS];
     let encode = |c: f32| {
-        let root = (filmic(c).sqrt() * ENCODE_STEPS as f32) as i32;
-        (table[root.clamp(0, ENCODE_STEPS as i32) as usize] + dither) as u8
+        let t = (c / (c + ENCODE_MIDDLE) * ENCODE_STEPS as f32) as i32;
+        (table[t.clamp(0, ENCODE_STEPS as i32) as usize] + dither) as u8
     };
+    let light = light.clamp(Vec3::ZERO, Vec3::splat(1e6));
     [encode(light.x), encode(light.y), encode(light.z)]
 }
 

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 const KEY_CELLS: usize = 128;
 const SKY_CELLS: usize = 80;
 
-/// Change of the key light over a cell from which on the grid begins to be, and is, too coarse.
-const STEEP: (f32, f32) = (0.15, 0.4);
+/// Change of the key light over two cells from which on the grid begins to be, and is, too coarse.
+const STEEP: (f32, f32) = (0.25, 0.55);
 
 /// One plane and the light on it.
 #[derive(Debug, Default)]
@@ -33,7 +33,8 @@ struct Grid {
     half: f32,
     cells: usize,
     values: Vec<f32>,
-    blurred: Vec<f32>,
+    /// Blurred values, and the range of the exact ones around them.
+    smooth: Vec<[f32; 2]>,
 }
 
 impl Ground {
@@ -96,11 +97,10 @@ impl Ground {
 
     /// Fraction of key and sky light at a place on the plane. Where the key light changes sharply, the maps are
     /// asked themselves.
-    pub fn light(&self, p: Vec3, key_maps: &[DepthMap]) -> (f32, f32) {
-        let at = self.local(p);
+    pub fn light(&self, at: Vec2, key_maps: &[DepthMap]) -> (f32, f32) {
         let (smooth, spread) = self.key.lookup(at);
         let sharp = ((spread - STEEP.0) / (STEEP.1 - STEEP.0)).clamp(0.0, 1.0);
-        let key = if sharp > 0.0 { smooth + (mean_visible(key_maps, p) - smooth) * sharp } else { smooth };
+        let key = if sharp > 0.0 { smooth + (mean_visible(key_maps, self.place(at)) - smooth) * sharp } else { smooth };
         (key, self.sky.lookup(at).0)
     }
 
@@ -165,16 +165,23 @@ impl Grid {
         }
     }
 
-    /// Takes the steps of the single maps out of wide half-shadows.
+    /// Takes the steps of the single maps out of wide half-shadows, and notes how much the values change around each.
     fn blur(&mut self) {
         let (cells, values) = (self.cells, &self.values);
-        self.blurred.clear();
-        self.blurred.extend_from_slice(values);
+        self.smooth.clear();
+        self.smooth.extend(values.iter().map(|&v| [v, 0.0]));
         for y in 1..cells - 1 {
             for x in 1..cells - 1 {
                 let i = y * cells + x;
                 let row = |i: usize| values[i - 1] + 2.0 * values[i] + values[i + 1];
-                self.blurred[i] = (row(i - cells) + 2.0 * row(i) + row(i + cells)) / 16.0;
+                let mean = (row(i - cells) + 2.0 * row(i) + row(i + cells)) / 16.0;
+                let (mut lo, mut hi) = (1.0f32, 0.0f32);
+                for start in [i - cells - 1, i - 1, i + cells - 1] {
+                    for &v in &values[start..start + 3] {
+                        (lo, hi) = (lo.min(v), hi.max(v));
+                    }
+                }
+                self.smooth[i] = [mean, hi - lo];
             }
         }
     }
@@ -192,10 +199,11 @@ impl Grid {
         let (x, y) = (g.x as i32, g.y as i32);
         let f = g - Vec2::new(x as f32, y as f32);
         let i = y as usize * self.cells + x as usize;
-        let corners = |v: &[f32]| [v[i], v[i + 1], v[i + self.cells], v[i + self.cells + 1]];
-        let [a, b, c, d] = corners(&self.blurred);
-        let value = (a + (b - a) * f.x) * (1.0 - f.y) + (c + (d - c) * f.x) * f.y;
-        let [a, b, c, d] = corners(&self.values);
-        (value, a.max(b).max(c).max(d) - a.min(b).min(c).min(d))
+        let (low, high) = (&self.smooth[i..i + 2], &self.smooth[i + self.cells..i + self.cells + 2]);
+        let mix = |k: usize| {
+            let (a, b) = (low[0][k] + (low[1][k] - low[0][k]) * f.x, high[0][k] + (high[1][k] - high[0][k]) * f.x);
+            a + (b - a) * f.y
+        };
+        (mix(0), mix(1))
     }
 }

@@ -10,13 +10,13 @@ use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
 /// Directions within the key light's cone.
-const KEY_MAPS: usize = 20;
+const KEY_MAPS: usize = 16;
 /// Directions over the sky dome.
-const SKY_MAPS: usize = 36;
+const SKY_MAPS: usize = 32;
 /// Tangent of the half-angle of the key light.
 const KEY_SPREAD: f32 = 0.075;
 /// More casters than this are thinned out for the sky maps.
-const SKY_CASTERS: usize = 30_000;
+const SKY_CASTERS: usize = 8_000;
 
 /// Splats evaluated together: all of them ask one map before the next, which keeps it in the cache.
 const CHUNK: usize = 512;

@@ -8,6 +8,7 @@ pub mod camera;
 mod color;
 pub mod field;
 mod film;
+mod floor;
 mod ground;
 mod image;
 mod legend;
@@ -24,6 +25,7 @@ pub use image::{Image, sheet};
 pub use legend::quantity;
 
 use crate::frame::Frame;
+use floor::Floor;
 use ground::Ground;
 use light::Light;
 use raster::{Projection, SUB, ScreenSplat, TILE_HEIGHT, TILE_WIDTH, Tile};
@@ -87,6 +89,7 @@ pub struct Renderer {
     splats: Splats,
     light: Light,
     ground: Vec<Ground>,
+    floor: Floor,
     screen: Vec<Option<ScreenSplat>>,
     tile_starts: Vec<u32>,
     tile_lists: Vec<u32>,
@@ -200,7 +203,8 @@ impl Renderer {
 
     fn draw_tiles(&mut self, projection: Projection, view: &View) {
         let (columns, width) = (self.tile_columns(), self.image.width);
-        let shader = Shader::new(projection, &view.camera, view.background, &self.ground, self.light.key_maps());
+        self.floor.update(view, &projection, &self.ground, width, self.image.height);
+        let shader = Shader::new(projection, view, (&self.floor, width), &self.ground, self.light.key_maps());
         let threads = rayon::current_num_threads();
         self.tiles.resize_with(threads.max(self.tiles.len()), Mutex::default);
         let (tiles, screen, starts, lists) = (&self.tiles, &self.screen, &self.tile_starts, &self.tile_lists);

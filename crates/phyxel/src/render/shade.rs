@@ -3,11 +3,13 @@
 //! A key light with a soft shadow from the upper left of the camera, a sky that is darkened where things are near each
 //! other, light thrown back by the ground, a faint rim light, a sheen. Every term is smooth in normal and place.
 
+use super::View;
 use super::camera::Camera;
 use super::color::{from_display, to_display};
+use super::floor::{Floor, FloorPixel, pixel_ray, smooth};
 use super::ground::Ground;
 use super::light::{DepthMap, sky_radiance};
-use super::raster::{ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, Projection, SEEN, SUB, TILE_WIDTH, Tile, WEIGHT};
+use super::raster::{ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, Projection, SEEN, TILE_WIDTH, Tile, WEIGHT};
 use super::splats::CLOSED_SHARE;
 use glam::Vec3;
 
@@ -25,9 +27,8 @@ pub(super) struct Shader<'a> {
     background: Vec3,
     ground: &'a [Ground],
     key_maps: &'a [DepthMap],
-    look_at: Vec3,
-    distance: f32,
-    line_spacing: f32,
+    floor: &'a [FloorPixel],
+    width: usize,
 }
 
 /// The direction towards the key light: upper left of the camera, level with the world.
@@ -45,41 +46,39 @@ fn around_camera(camera: &Camera, azimuth: f32, elevation: f32) -> Vec3 {
 }
 
 impl<'a> Shader<'a> {
+    /// `floor` holds `width` pixels per row.
     pub fn new(
         projection: Projection,
-        camera: &Camera,
-        background: [u8; 3],
+        view: &View,
+        (floor, width): (&'a Floor, usize),
         ground: &'a [Ground],
         key_maps: &'a [DepthMap],
     ) -> Self {
-        let distance = camera.from.distance(camera.look_at).max(1e-6);
-        let step = 10f32.powf((distance / 14.0).log10().floor());
-        let line_spacing = step * [5.0, 2.0, 1.0].into_iter().find(|m| m * step <= distance / 14.0).unwrap_or(1.0);
         Self {
             projection,
-            key: key_direction(camera),
-            rim: around_camera(camera, 150.0, 28.0),
-            background: from_display(background),
+            key: key_direction(&view.camera),
+            rim: around_camera(&view.camera, 150.0, 28.0),
+            background: from_display(view.background),
             ground,
             key_maps,
-            look_at: camera.look_at,
-            distance,
-            line_spacing,
+            floor: &floor.pixels,
+            width,
         }
     }
 
     /// Color of pixel (`x`, `y`) from its samples, which start at `first` in the tile; without a tile nothing is there.
     pub fn pixel(&self, tile: Option<&Tile>, first: usize, x: usize, y: usize) -> [u8; 3] {
-        let middle = ((x * SUB) as f32 + 0.5 * SUB as f32, (y * SUB) as f32 + 0.5 * SUB as f32);
-        let ray = self.projection.ray(middle.0, middle.1);
+        let floor = &self.floor[y * self.width + x];
         let light = match tile {
-            None => self.behind(ray),
-            Some(tile) => self.resolve(tile, [0, 1, TILE_WIDTH, TILE_WIDTH + 1].map(|k| first + k), ray),
+            None => self.floor_light(floor),
+            Some(tile) => self.resolve(tile, [0, 1, TILE_WIDTH, TILE_WIDTH + 1].map(|k| first + k), (x, y)),
         };
         to_display(light, dither(x, y))
     }
 
-    fn resolve(&self, tile: &Tile, four: [usize; 4], ray: Vec3) -> Vec3 {
+    fn resolve(&self, tile: &Tile, four: [usize; 4], (x, y): (usize, usize)) -> Vec3 {
+        let floor = &self.floor[y * self.width + x];
+        let ray = pixel_ray(&self.projection, x, y);
         let fronts = four.map(|i| &tile.samples[i]);
         // One smooth, closed surface: shade the mean of the samples once.
         if fronts.iter().all(|s| s[CLOSED] >= 1.0) && same_surface(fronts) {
@@ -90,16 +89,12 @@ impl<'a> Shader<'a> {
                     mean[k] += s[k] * scale;
                 }
             }
-            if !self.below_ground(&mean, ray) {
+            if !below(floor, &mean) {
                 return self.surface(&mean, ray);
             }
         }
-        let mut layers = Layers { shader: self, ray, ground: None };
+        let mut layers = Layers { shader: self, ray, floor, ground: None };
         four.into_iter().map(|i| layers.sample(tile, i)).sum::<Vec3>() * 0.25
-    }
-
-    fn below_ground(&self, s: &[f32; CHANNELS], ray: Vec3) -> bool {
-        self.hit(ray).is_some_and(|(_, t)| s[INVERSE_DEPTH] * t <= s[WEIGHT])
     }
 
     /// Light from a blended sample towards the eye; channels need not be divided by the weight.
@@ -140,60 +135,22 @@ impl<'a> Shader<'a> {
         KEY_COLOR * (0.11 * highlight * key_seen) + SKY_COLOR * (0.03 + 0.16 * grazing) * sky * sky_seen * sky_seen
     }
 
-    /// The plane a ray hits from its front and the depth of the place.
-    fn hit(&self, ray: Vec3) -> Option<(&Ground, f32)> {
-        let mut nearest: Option<(&Ground, f32)> = None;
-        for plane in self.ground {
-            let down = ray.dot(plane.normal);
-            let height = (self.projection.eye - plane.origin).dot(plane.normal);
-            if down < 0.0 && height > 0.0 {
-                let t = -height / down;
-                if nearest.is_none_or(|(_, old)| t < old) {
-                    nearest = Some((plane, t));
-                }
-            }
+    /// Light of the ground and the backdrop.
+    fn floor_light(&self, floor: &FloorPixel) -> Vec3 {
+        let backdrop = self.background * floor.backdrop_share;
+        if floor.plane_share <= 0.0 {
+            return backdrop;
         }
-        nearest
+        let plane = &self.ground[floor.plane as usize];
+        let (key, sky) = plane.light(floor.at, self.key_maps);
+        let light = KEY_COLOR * (self.key.dot(plane.normal).max(0.0) * key) + SKY_COLOR * (1.25 * sky);
+        backdrop + plane.albedo * light * floor.plane_share
     }
+}
 
-    /// What a ray sees behind the splats: ground or background.
-    fn behind(&self, ray: Vec3) -> Vec3 {
-        let length = ray.length();
-        let background = self.backdrop(ray.y / length);
-        let Some((plane, t)) = self.hit(ray) else {
-            return background;
-        };
-        let p = self.projection.eye + ray * t;
-        let far = p.distance(self.look_at) / self.distance;
-        let fade = smooth((far - 0.35) / 2.3);
-        if fade >= 1.0 {
-            return background;
-        }
-        let (key, sky) = plane.light(p, self.key_maps);
-        let mut light = KEY_COLOR * (self.key.dot(plane.normal).max(0.0) * key) + SKY_COLOR * (1.25 * sky);
-        if far < 1.6 {
-            let grazing = (ray.dot(plane.normal) / length).abs();
-            light *= 1.0 - 0.35 * self.line(plane, p, t / grazing.max(0.02)) * (1.0 - smooth(far / 1.6));
-        }
-        background + (plane.albedo * light - background) * (1.0 - fade)
-    }
-
-    /// Thin lines on the ground that give the eye a scale; they vanish where they would alias.
-    fn line(&self, plane: &Ground, p: Vec3, distance: f32) -> f32 {
-        let at = plane.coordinates(p) / self.line_spacing;
-        let width = 0.008 + 0.7 * distance * SUB as f32 / (self.projection.focal * self.line_spacing);
-        let strength = |x: f32| {
-            // Adding and taking away this number rounds to the nearest integer.
-            let nearest = (x + 12_582_912.0) - 12_582_912.0;
-            (1.0 - (x - nearest).abs() / width).max(0.0) * (0.008 / width)
-        };
-        (strength(at.x) + strength(at.y)).min(1.0)
-    }
-
-    /// A backdrop that is a little lighter towards the horizon.
-    fn backdrop(&self, up: f32) -> Vec3 {
-        self.background * (1.0 - 0.30 * smooth(up.max(0.0) / 0.7))
-    }
+/// Whether a sample lies below the ground.
+fn below(floor: &FloorPixel, s: &[f32; CHANNELS]) -> bool {
+    s[INVERSE_DEPTH] <= floor.inverse_depth * s[WEIGHT]
 }
 
 /// Opacity of a sample from how closed it is: full where a straight border runs, none a little outside.
@@ -201,15 +158,11 @@ fn opacity(closed: f32) -> f32 {
     smooth((closed - 0.6) / 0.4)
 }
 
-fn smooth(t: f32) -> f32 {
-    let t = t.clamp(0.0, 1.0);
-    t * t * (3.0 - 2.0 * t)
-}
-
 /// One pixel's ray through the layers of its samples; the ground is shaded once, if at all.
 struct Layers<'a> {
     shader: &'a Shader<'a>,
     ray: Vec3,
+    floor: &'a FloorPixel,
     ground: Option<Vec3>,
 }
 
@@ -226,24 +179,24 @@ impl Layers<'_> {
             return self.over(behind, self.opacity(behind).min(covered), None);
         }
         // A gap is no window: the inside of a body is never seen through its surface.
-        let hidden = self.shader.below_ground(front, self.ray);
+        let hidden = below(self.floor, front);
         let with_inside = if hidden { 0.0 } else { opacity(front[CLOSED] + tile.inside[i]) };
         let far = (behind[WEIGHT] > 0.0).then(|| {
-            let hidden = self.shader.below_ground(behind, self.ray);
+            let hidden = below(self.floor, behind);
             self.over(behind, if hidden { 0.0 } else { opacity(behind[CLOSED] + tile.beyond[i]) }, None)
         });
         self.over(front, with_inside, far)
     }
 
     fn opacity(&self, s: &[f32; CHANNELS]) -> f32 {
-        if s[WEIGHT] <= 0.0 || self.shader.below_ground(s, self.ray) { 0.0 } else { opacity(s[CLOSED]) }
+        if s[WEIGHT] <= 0.0 || below(self.floor, s) { 0.0 } else { opacity(s[CLOSED]) }
     }
 
     fn over(&mut self, s: &[f32; CHANNELS], opacity: f32, far: Option<Vec3>) -> Vec3 {
         if opacity >= 1.0 {
             return self.shader.surface(s, self.ray);
         }
-        let far = far.unwrap_or_else(|| *self.ground.get_or_insert_with(|| self.shader.behind(self.ray)));
+        let far = far.unwrap_or_else(|| *self.ground.get_or_insert_with(|| self.shader.floor_light(self.floor)));
         if opacity <= 0.0 { far } else { far + (self.shader.surface(s, self.ray) - far) * opacity }
     }
 }

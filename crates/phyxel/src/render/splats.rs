@@ -154,7 +154,7 @@ impl Splats {
     fn set_closed(&mut self, start: usize) {
         let end = self.len();
         let overlap = self.mean_overlap(start, end);
-        let grow = (1.9 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
+        let grow = (1.75 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
         let overlap = overlap * grow * grow;
         let closed = CLOSED_SHARE * overlap * ((overlap - 0.5) / 0.8).clamp(0.12, 1.0);
         self.grows.resize(end, grow);
