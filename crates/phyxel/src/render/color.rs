@@ -21,7 +21,7 @@ const ENCODE_MIDDLE: f32 = 0.3;
 static ENCODE: LazyLock<Vec<f32>> = LazyLock::new(|| {
     (0..=ENCODE_STEPS)
         .map(|i| {
-            let t = (i as f32 + 0.5) / ENCODE_STEPS as f32;
+            let t = i as f32 / ENCODE_STEPS as f32;
             let c = filmic(ENCODE_MIDDLE * t / (1.0 - t).max(1e-6));
             255.0 * if c <= 0.003_130_8 { 12.92 * c } else { 1.055 * c.powf(1.0 / 2.4) - 0.055 }
         })
@@ -32,7 +32,7 @@ static ENCODE: LazyLock<Vec<f32>> = LazyLock::new(|| {
 pub(super) fn to_display(light: Vec3, dither: f32) -> [u8; 3] {
     let table = &ENCODE[..=ENCODE_STEPS];
     let encode = |c: f32| {
-        let t = (c / (c + ENCODE_MIDDLE) * ENCODE_STEPS as f32) as i32;
+        let t = (c / (c + ENCODE_MIDDLE) * ENCODE_STEPS as f32 + 0.5) as i32;
         (table[t.clamp(0, ENCODE_STEPS as i32) as usize] + dither) as u8
     };
     let light = light.clamp(Vec3::ZERO, Vec3::splat(1e6));
