@@ -90,7 +90,8 @@ impl World {
             Some(_) => {
                 IMPLICIT_TIME_STEP.max(self.scene.time_step.unwrap_or(0.0)).min(self.body_contacts.max_travel_step())
             }
-            None => self.mls.stable_time_step().min(self.body_contacts.max_time_step(&self.points)),
+            None => (self.mls.stable_time_step() * self.mls.step_reduction())
+                .min(self.body_contacts.max_time_step(&self.points)),
         };
         wanted.min(model) * self.guard.step_factor()
     }
@@ -105,6 +106,7 @@ impl World {
         // From here on nothing depends on what was done before the frame, so that a resumed run has the same bits.
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);
+        self.mls.compute_stresses(&self.points);
         self.save_only_snapshot();
     }
 

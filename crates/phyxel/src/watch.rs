@@ -115,6 +115,7 @@ impl World {
         self.guard = guard;
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);
+        self.mls.compute_stresses(&self.points);
     }
 
     fn culprit(&self) -> Culprit {

@@ -132,6 +132,20 @@ impl MlsModel {
         self.bodies.iter().map(|body| STEP_SAFETY * body.step_limit).fold(f64::INFINITY, f64::min)
     }
 
+    /// Part of `stable_time_step` that the deformation at the last `compute_stresses` leaves.
+    ///
+    /// Stretch stiffens St. Venant-Kirchhoff matter, λ + 2μ growing by about 1 + 3|G|, and the collapse guard adds its
+    /// own stiffness where it acts; the limit falls with the root of both. One value for all bodies, from the extremes.
+    pub fn step_reduction(&self) -> f64 {
+        let Extremes { max_strain, min_det } = self.extremes;
+        let growth = |body: &Body| {
+            let crushed = if min_det < body.law.collapse_ratio { body.law.collapse_stiffness } else { 0.0 };
+            1.0 + 3.0 * max_strain.min(10.0) + crushed / body.law.longitudinal_modulus()
+        };
+        let most = self.bodies.iter().map(growth).fold(1.0, f64::max);
+        1.0 / most.sqrt()
+    }
+
     /// Speed of the fastest longitudinal wave at rest [m/s].
     pub fn wave_speed(&self) -> f64 {
         let speed = |body: &Body| (body.law.longitudinal_modulus() / body.density).sqrt();
