@@ -34,10 +34,11 @@ impl World {
             self.phase("stress", |w| w.mls.compute_stresses(&w.points));
             self.phase("forces", |w| w.mls.integrate_velocities(&mut w.points, dt, w.scene.gravity));
         }
-        self.phase("pins", |w| w.hold_pins(dt));
-        self.phase("collide", |w| w.collide(dt));
         self.phase("damp", |w| w.damp(dt));
         self.phase("smooth", |w| w.smooth(dt));
+        self.phase("collide", |w| w.collide(dt));
+        // Pins come last: they win over everything.
+        self.phase("pins", |w| w.hold_pins(dt));
         let report = self.phase("move", |w| w.mls.move_points(&mut w.points, dt));
         if self.implicit.is_some() {
             self.phase("reactions", |w| w.find_reactions(dt));
