@@ -1,0 +1,187 @@
+//! The same bits on any number of threads, and after a restart.
+
+use phyxel::frame::Frame;
+use phyxel::geometry::Files;
+use phyxel::run::Simulation;
+use phyxel::scene::{Integrator, Scene, builtin};
+use phyxel::world::World;
+use std::sync::atomic::AtomicBool;
+
+/// Points of a scene after it was made small: enough for every parallel loop to be cut into several tasks.
+const FEW_POINTS: usize = 2400;
+/// Surfels per body.
+const FEW_SURFELS: usize = 500;
+/// Frames of the built-in scenes; bodies that can hit something are thrown so that they do.
+const FRAMES: usize = 3;
+const THROW: f64 = 6.0;
+
+fn build(scene: &Scene) -> phyxel::Result<World> {
+    World::new(scene, &Files { base: "../../scenes".into(), allow_outside: false })
+}
+
+fn advance(world: &mut World, frames: usize) {
+    for _ in 0..frames {
+        assert!(world.advance_frame(&AtomicBool::new(false)).expect("the run goes well").complete);
+    }
+}
+
+/// Hash (FNV-1a) of all positions, velocities, surfels and numbers, one per kind, with their names.
+fn bits(world: &mut World) -> Vec<(&'static str, u64)> {
+    let row = world.metrics();
+    let mut frame = Frame::default();
+    world.frame(&mut frame);
+    let points = world.points();
+    let vectors = |list: &[glam::DVec3]| hash(list.iter().flat_map(|v| v.to_array()).map(f64::to_bits));
+    let surfels = |pick: fn(&phyxel::surface::Surfels) -> &[glam::Vec3]| {
+        let all = frame.bodies.iter().flat_map(|b| pick(&b.surfels));
+        hash(all.flat_map(|v| v.to_array()).map(|x| u64::from(x.to_bits())))
+    };
+    let energies = [row.kinetic, row.elastic, row.volume, row.max_strain];
+    vec![
+        ("positions", vectors(&points.positions)),
+        ("velocities", vectors(&points.velocities)),
+        ("surfel positions", surfels(|s| &s.positions)),
+        ("surfel axes", surfels(|s| &s.axes_u)),
+        ("surfel normals", surfels(|s| &s.normals)),
+        ("probes", hash(world.probe_values().iter().map(|v| v.to_bits()))),
+        ("energies", hash(energies.iter().map(|v| v.to_bits()))),
+    ]
+}
+
+fn hash(words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(0xcbf2_9ce4_8422_2325, |h, w| (h ^ w).wrapping_mul(0x0100_0000_01b3).rotate_left(29))
+}
+
+/// The scene with few points and surfels; with more points where a region would be empty.
+fn small(scene: &Scene) -> Scene {
+    let mut points = FEW_POINTS / scene.bodies.len();
+    loop {
+        let mut small = scene.clone();
+        for body in &mut small.bodies {
+            body.surface.count = body.surface.count.min(FEW_SURFELS);
+            body.spacing = None;
+            body.points = Some(points);
+            if !scene.colliders.is_empty() {
+                body.velocity.y -= THROW;
+            }
+        }
+        if build(&small).is_ok() {
+            return small;
+        }
+        assert!(points < 100_000, "{}: cannot be built", scene.name);
+        points *= 2;
+    }
+}
+
+fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had").install(work)
+}
+
+/// Builds and runs the scene, all of it on pools of 1 to 4 threads.
+fn same_bits_on_any_number_of_threads(scene: &Scene, frames: usize) {
+    let run = || {
+        let mut world = build(scene).expect("the world can be built");
+        let start = bits(&mut world);
+        advance(&mut world, frames);
+        (start, bits(&mut world))
+    };
+    let one = on_threads(1, run);
+    assert_ne!(one.0[1], one.1[1], "{}: nothing moved", scene.name);
+    for threads in 2..=4 {
+        assert_eq!(on_threads(threads, run), one, "{} on {threads} threads", scene.name);
+    }
+}
+
+#[test]
+fn built_in_scenes_have_the_same_bits_on_any_number_of_threads() {
+    for scene in builtin::list() {
+        let scene = Scene::from_toml(scene.toml, None, &[]).expect("built-in scenes are right");
+        same_bits_on_any_number_of_threads(&small(&scene), FRAMES);
+    }
+}
+
+/// Two boxes fall onto each other and onto a ramp beside a ball: all kinds of contact.
+fn heap(integrator: Integrator) -> Scene {
+    let text = r##"
+format = 1
+name = "heap"
+duration = 2
+fps = 30
+[[body]]
+name = "lower"
+shape = { kind = "box", size = [0.4, 0.2, 0.3] }
+at = [0, 0.13, 0]
+rotate = [0, 0, 8]
+points = 1500
+material = { young = 2e5 }
+surface = { count = 500 }
+[[body]]
+name = "upper"
+shape = { kind = "torus", radius = 0.15, tube = 0.06 }
+at = [0.05, 0.32, 0.02]
+velocity = [0, -2, 0]
+spin = [0, 5, 1]
+points = 1500
+sampling = "graded"
+material = { young = 1e5, damping = 2 }
+surface = { count = 500 }
+[[collider]]
+name = "floor"
+shape = { kind = "plane" }
+[[collider]]
+name = "ball"
+shape = { kind = "sphere", radius = 0.1 }
+at = [0.25, 0.05, 0]
+visible = false
+motion = [ { t = 0 }, { t = 1, at = [-0.2, 0, 0] } ]
+[[probe]]
+name = "height"
+body = "upper"
+measure = "mean_y"
+[[event]]
+at = 0.05
+body = "lower"
+set = { young = 1e5 }
+"##;
+    let mut scene = Scene::from_toml(text, None, &[]).expect("the scene is right");
+    scene.integrator = integrator;
+    scene
+}
+
+#[test]
+fn explicit_contact_has_the_same_bits_on_any_number_of_threads() {
+    same_bits_on_any_number_of_threads(&heap(Integrator::Explicit), 5);
+}
+
+#[test]
+fn implicit_contact_has_the_same_bits_on_any_number_of_threads() {
+    same_bits_on_any_number_of_threads(&heap(Integrator::Implicit), 3);
+}
+
+/// Runs 2 n frames; from the checkpoint after n a fresh world goes on to the same end.
+fn a_restart_changes_nothing(scene: &Scene, n: usize) {
+    let mut whole = build(scene).expect("the world can be built");
+    advance(&mut whole, n);
+    // As a run does: every frame is measured before its checkpoint is written.
+    whole.metrics();
+    let state = whole.checkpoint();
+    advance(&mut whole, n);
+    let mut resumed = build(scene).expect("the world can be built");
+    resumed.restore(&state).expect("the checkpoint fits");
+    advance(&mut resumed, n);
+    assert_eq!(bits(&mut resumed), bits(&mut whole), "{} resumed at frame {n}", scene.name);
+}
+
+#[test]
+fn restarted_contact_has_the_same_bits() {
+    a_restart_changes_nothing(&heap(Integrator::Explicit), 3);
+    a_restart_changes_nothing(&heap(Integrator::Implicit), 2);
+}
+
+#[test]
+fn restarted_built_in_scenes_have_the_same_bits() {
+    for scene in builtin::list() {
+        let scene = Scene::from_toml(scene.toml, None, &[]).expect("built-in scenes are right");
+        a_restart_changes_nothing(&small(&scene), 2);
+    }
+}

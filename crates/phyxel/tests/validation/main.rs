@@ -1,0 +1,9 @@
+//! Elastic solids against closed forms and independent finite-element results, through the code users get.
+//!
+//! docs/validation.md has the numbers, their sources, and how each is read. `-- --nocapture` prints its table,
+//! `-- --ignored` adds the slow rows.
+
+mod fields;
+mod lab;
+mod motion;
+mod statics;
