@@ -21,7 +21,6 @@ struct Header {
     frame: u32,
     substeps: u64,
     undamped_time: f64,
-    unsmoothed_time: f64,
     events: Vec<usize>,
     probe_values: Vec<Option<f64>>,
     warm_start: usize,
@@ -64,7 +63,6 @@ impl Simulation for World {
             frame: self.frame,
             substeps: self.substeps,
             undamped_time: self.undamped_time,
-            unsmoothed_time: self.unsmoothed_time,
             events: self.event_log.clone(),
             probe_values: self.probe_values.iter().map(|v| v.is_finite().then_some(*v)).collect(),
             warm_start: warm.len(),
@@ -93,7 +91,6 @@ impl Simulation for World {
         self.frame = header.frame;
         self.substeps = header.substeps;
         self.undamped_time = header.undamped_time;
-        self.unsmoothed_time = header.unsmoothed_time;
         self.work = header.work;
         self.probe_values = header.probe_values.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
         for event in header.events {

@@ -98,7 +98,6 @@ impl World {
             work: 0.0,
             rescues: Vec::new(),
             undamped_time: 0.0,
-            unsmoothed_time: 0.0,
             smoothing: Default::default(),
             probe_values: Vec::new(),
             steps: Default::default(),

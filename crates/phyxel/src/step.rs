@@ -15,10 +15,9 @@ use std::time::Instant;
 
 /// Longest implicit time step when the scene does not say [s]; [MKN04] table 1 uses it.
 pub const IMPLICIT_TIME_STEP: f64 = 0.01;
-/// Damping is applied about this often [s]: often enough to be smooth, rarely enough to be free.
-const DAMPING_INTERVAL: f64 = 1e-3;
-/// Smoothing is applied once in this many stable explicit steps: fast enough for waves that cross a point in a few of them.
-const SMOOTHING_STEPS: f64 = 8.0;
+/// Damping is applied once in this many stable explicit steps: fast enough for waves that cross a point in a few of
+/// them, rarely enough to be cheap.
+const DAMPING_STEPS: f64 = 8.0;
 
 impl World {
     /// Advances by one time step of at most `max_dt` [s] and returns its length.
@@ -28,14 +27,19 @@ impl World {
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
         self.phase("external forces", |w| w.add_external_forces(dt));
         self.phase("body contact", |w| w.add_contact_forces(dt));
+        let damps = self.damping_is_due(dt);
+        if damps {
+            self.phase("damp", |w| w.scratch.start_velocities.clone_from(&w.points.velocities));
+        }
         if self.implicit.is_some() {
             self.phase("implicit solve", |w| w.solve_velocities(dt));
         } else {
             self.phase("stress", |w| w.mls.compute_stresses(&w.points));
             self.phase("forces", |w| w.mls.integrate_velocities(&mut w.points, dt, w.scene.gravity));
         }
-        self.phase("damp", |w| w.damp(dt));
-        self.phase("smooth", |w| w.smooth(dt));
+        if damps {
+            self.phase("damp", Self::damp);
+        }
         self.phase("collide", |w| w.collide(dt));
         // Pins come last: they win over everything.
         self.phase("pins", |w| w.hold_pins(dt));
@@ -148,37 +152,52 @@ impl World {
         }
     }
 
-    /// Vibrations a few points long die away. The implicit scheme damps them by itself.
-    fn smooth(&mut self, dt: f64) {
-        self.unsmoothed_time += dt;
-        if self.implicit.is_some() || self.unsmoothed_time < (SMOOTHING_STEPS - 0.5) * self.mls.stable_time_step() {
-            return;
+    /// Whether this step damps. It must know before velocities change.
+    fn damping_is_due(&mut self, dt: f64) -> bool {
+        self.undamped_time += dt;
+        self.implicit.is_some() || self.undamped_time >= (DAMPING_STEPS - 0.5) * self.mls.stable_time_step()
+    }
+
+    /// Damps the velocities at the time of the positions, which lie between those before and after the kick. Damping the
+    /// ones after it would feed vibrations that keep time with the damping steps.
+    fn damp(&mut self) {
+        let velocities = &mut self.points.velocities;
+        if self.implicit.is_none() {
+            for (v, before) in velocities.iter_mut().zip(&mut self.scratch.start_velocities) {
+                let half_kick = 0.5 * (*v - *before);
+                *v -= half_kick;
+                *before = half_kick;
+            }
         }
-        self.unsmoothed_time = 0.0;
-        for body in self.bodies.iter().filter(|b| b.material.smoothing > 0.0) {
-            let (range, strength) = (body.range.clone(), body.material.smoothing);
-            self.smoothing.sweep(self.mls.stencils(), &mut self.points, 0, range, strength);
+        let elapsed = std::mem::take(&mut self.undamped_time);
+        for b in 0..self.bodies.len() {
+            self.damp_body(b, elapsed);
+        }
+        if self.implicit.is_none() {
+            for (v, half_kick) in self.points.velocities.iter_mut().zip(&self.scratch.start_velocities) {
+                *v += *half_kick;
+            }
         }
     }
 
-    /// Motion other than rigid motion dies away; a pinned body's rigid motion is that of its first active pin.
-    fn damp(&mut self, dt: f64) {
-        self.undamped_time += dt;
-        if self.undamped_time < DAMPING_INTERVAL && self.implicit.is_none() {
-            return;
-        }
-        let elapsed = std::mem::take(&mut self.undamped_time);
-        for (b, body) in self.bodies.iter().enumerate().filter(|(_, b)| b.material.damping > 0.0) {
-            let factor = (-body.material.damping * elapsed).exp();
+    /// Motion other than rigid motion dies away, and so do vibrations a few points long (the implicit scheme damps those
+    /// by itself). A pinned body's rigid motion is that of its first active pin.
+    fn damp_body(&mut self, b: usize, elapsed: f64) {
+        let (range, material) = (self.bodies[b].range.clone(), &self.bodies[b].material);
+        if material.damping > 0.0 {
+            let factor = (-material.damping * elapsed).exp();
             match self.pins.iter().find(|p| p.body == b && p.is_active(self.time)) {
                 None => self.mls.damp(&mut self.points, b, factor),
                 Some(pin) => {
                     let motion = pin.motion.at(self.time);
                     let center = pin.center + motion.offset;
                     let rigid = RigidMotion { velocity: motion.velocity, spin: motion.spin, center };
-                    self.mls.damp_towards(&mut self.points, body.range.clone(), factor, rigid);
+                    self.mls.damp_towards(&mut self.points, range.clone(), factor, rigid);
                 }
             }
+        }
+        if material.smoothing > 0.0 && self.implicit.is_none() {
+            self.smoothing.sweep(self.mls.stencils(), &mut self.points, 0, range, material.smoothing);
         }
     }
 }
@@ -187,7 +206,6 @@ impl World {
 impl World {
     fn solve_velocities(&mut self, dt: f64) {
         self.gather_constraints(dt);
-        self.scratch.start_velocities.clone_from(&self.points.velocities);
         let laws: Vec<ElasticLaw> = self.mls.laws().collect();
         let Some(solver) = &mut self.implicit else { return };
         let problem = Problem {

@@ -91,7 +91,7 @@ impl World {
         snapshot.vectors.extend(self.pins.iter().map(|p| p.impulse));
         snapshot.vectors.extend_from_slice(&self.collider_impulses);
         snapshot.numbers.clear();
-        snapshot.numbers.extend([self.undamped_time, self.unsmoothed_time, self.work]);
+        snapshot.numbers.extend([self.undamped_time, self.work]);
     }
 
     fn go_back(&mut self) {
@@ -109,8 +109,8 @@ impl World {
             pin.impulse = *impulse;
         }
         self.collider_impulses.copy_from_slice(colliders);
-        if let [undamped, unsmoothed, work] = snapshot.numbers[..] {
-            (self.undamped_time, self.unsmoothed_time, self.work) = (undamped, unsmoothed, work);
+        if let [undamped, work] = snapshot.numbers[..] {
+            (self.undamped_time, self.work) = (undamped, work);
         }
         self.guard = guard;
         self.body_contacts.refresh(&self.points, self.time);

@@ -66,8 +66,6 @@ pub struct World {
     pub(crate) rescues: Vec<Rescue>,
     /// Time since damping was last applied [s]. Written by `damp`.
     pub(crate) undamped_time: f64,
-    /// Time since smoothing was last applied [s]. Written by `smooth`.
-    pub(crate) unsmoothed_time: f64,
     /// Smooths velocities.
     pub(crate) smoothing: Smoothing,
     /// The drawn surfaces, one per body. Physics never reads them.
@@ -120,7 +118,7 @@ pub(crate) struct Scratch {
     pub contacts: Vec<ContactConstraint>,
     pub pairs: Vec<PairPenalty>,
     pub constraints: Constraints,
-    /// Velocities before an implicit solve [m/s], for reactions.
+    /// Velocities before the kick of a step that damps [m/s]; implicit steps all do.
     pub start_velocities: Vec<DVec3>,
     /// Internal forces after it [N].
     pub internal: Vec<DVec3>,

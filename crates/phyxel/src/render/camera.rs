@@ -137,7 +137,9 @@ pub fn auto(boxes: &[Bounds], aspect: f32) -> Camera {
         _ => boxes.iter().filter(|b| !b.is_empty()).flat_map(Bounds::corners).collect(),
     };
 
-    let (azimuth, elevation) = (wide_side(size) + 30f32.to_radians(), 17f32.to_radians());
+    // Turned by the subject itself, not by the way it goes.
+    let first = boxes.first().filter(|b| !b.is_empty()).map_or(size, |b| b.max - b.min);
+    let (azimuth, elevation) = (wide_side(first) + 30f32.to_radians(), 17f32.to_radians());
     let towards_eye =
         Vec3::new(azimuth.sin() * elevation.cos(), elevation.sin(), azimuth.cos() * elevation.cos()).normalize();
     fit(
