@@ -5,7 +5,7 @@
 //! so that a restart from positions and velocities gives the same bits.
 
 use super::damping::{RigidMotion, damp_towards};
-use super::fast::{Engine, Extremes, Instructions, Kick, MoveReport, PackedEngine, Passes, Single, Split};
+use super::fast::{Engine, Extremes, Instructions, MoveReport, PackedEngine, Passes, PointKick, Single, Split};
 use super::stencils::{StencilOptions, StencilReport, Stencils};
 use super::time_step::{STEP_SAFETY, estimated_limit};
 use crate::error::{Diagnostic, Result};
@@ -166,7 +166,7 @@ impl MlsModel {
     /// Pass 2: `v += dt ((internal + external force) / m + gravity)`, external forces zeroed.
     pub fn integrate_velocities(&mut self, points: &mut Points, dt: f64, gravity: DVec3) {
         let range = self.range.clone();
-        self.engine.kick(Kick {
+        self.engine.kick(PointKick {
             velocities: &mut points.velocities[range.clone()],
             masses: &points.masses[range.clone()],
             forces: &mut points.forces[range],
@@ -181,7 +181,7 @@ impl MlsModel {
         let range = self.range.clone();
         self.engine.advance(
             &mut points.positions[range.clone()],
-            &points.velocities[range.clone()],
+            &mut points.velocities[range.clone()],
             &points.rest_positions[range],
             dt,
         )

@@ -4,14 +4,15 @@
 
 use super::algebra::LaneExtremes;
 use super::layout::{
-    Block, CHUNK, CHUNK_BLOCKS, Displacement, INDEX_SCALE, LANES, Node, OwnForces, PairLists, Record, StiffnessBlock,
+    Block, CHUNK, CHUNK_BLOCKS, Displacement, INDEX_SCALE, LANES, Node, OwnForces, Owners, PairLists, Record,
+    StiffnessBlock,
 };
 use super::passes::{Kick, Passes, Shared};
 use super::real::Real;
 use crate::linalg::outer;
 use crate::materials::{ElasticLaw, Stiffness};
 use crate::models::mls::Stencils;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec3, DVec4};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -36,6 +37,17 @@ pub struct MoveReport {
     pub finite: bool,
 }
 
+/// The points whose velocity changes, and by what.
+pub(crate) struct PointKick<'a> {
+    pub velocities: &'a mut [DVec3],
+    pub masses: &'a [f64],
+    /// External forces, read and zeroed if `has_forces`, else left alone.
+    pub forces: &'a mut [DVec3],
+    pub has_forces: bool,
+    pub dt: f64,
+    pub gravity: DVec3,
+}
+
 /// The state of one point's stencil.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalState {
@@ -54,11 +66,11 @@ pub(crate) trait Engine: Send + Sync {
     /// Pass 1.
     fn compute_stresses(&mut self) -> Extremes;
     /// Pass 2 into velocities.
-    fn kick(&mut self, kick: Kick);
+    fn kick(&mut self, kick: PointKick);
     /// Pass 2 into forces [N].
     fn forces(&self, out: &mut [DVec3]);
-    /// `x += dt v`, displacements after it.
-    fn advance(&mut self, positions: &mut [DVec3], velocities: &[DVec3], rest: &[DVec3], dt: f64) -> MoveReport;
+    /// `x += dt v`, displacements after it; before that, velocities lose the momentum that rounding gave to the last kick.
+    fn advance(&mut self, positions: &mut [DVec3], velocities: &mut [DVec3], rest: &[DVec3], dt: f64) -> MoveReport;
     /// Gradient and control energy of point i from the displacements, in f64 arithmetic.
     fn local(&self, i: usize) -> LocalState;
     /// Memory of the packed state [bytes].
@@ -78,6 +90,12 @@ pub(crate) struct PackedEngine<T: Real, D: Displacement> {
     blocks: Vec<Block<T>>,
     stiffnesses: Vec<StiffnessBlock<T>>,
     own: Vec<OwnForces<T>>,
+    owners: Vec<Owners>,
+    /// Per block, written by `kick`.
+    nets: Vec<[DVec4; 2]>,
+    /// Per body: what takes away the momentum that the last kick made out of rounding [m/s]. Internal forces sum to zero,
+    /// but each point sums its own in `T`. Written by `kick`, used up by `advance`.
+    corrections: Vec<DVec3>,
     extremes: Vec<LaneExtremes<T>>,
     moves: Vec<MoveReport>,
     passes: Passes<T, D>,
@@ -96,8 +114,12 @@ impl<T: Real, D: Displacement> PackedEngine<T, D> {
         let weights: Vec<T> = stencils.weights.iter().map(|&w| T::of(w)).collect();
         let lists = PairLists::new(&starts, &stencils.neighbors, &weights, block_count);
         assert!(lists.indices.iter().all(|&j| ((j / INDEX_SCALE) as usize) < padded), "neighbor index out of range");
+        let block_points = |b: usize| b * LANES..((b + 1) * LANES).min(points);
         let mut engine = Self {
             points,
+            owners: (0..block_count).map(|b| Owners::of(block_points(b), bodies)).collect(),
+            nets: vec![[DVec4::ZERO; 2]; block_count],
+            corrections: vec![DVec3::ZERO; bodies.len()],
             bodies: bodies.to_vec(),
             anchors: None,
             lists,
@@ -192,6 +214,18 @@ impl<T: Real, D: Displacement> PackedEngine<T, D> {
         self.nodes[j].u.minus(&self.nodes[i].u)
     }
 
+    /// Sums the net internal force of every body, which is zero but for rounding, in the order of blocks.
+    fn find_corrections(&mut self, dt: f64) {
+        let mut sums = vec![DVec4::ZERO; self.corrections.len()];
+        for (owners, net) in self.owners.iter().zip(&self.nets) {
+            sums[owners.first] += net[0];
+            sums[owners.last] += net[1];
+        }
+        for (correction, sum) in self.corrections.iter_mut().zip(sums) {
+            *correction = if sum.w > 0.0 { sum.truncate() * (-dt / sum.w) } else { DVec3::ZERO };
+        }
+    }
+
     fn parallel(&self) -> bool {
         self.points >= SERIAL_BELOW && rayon::current_num_threads() > 1
     }
@@ -255,13 +289,24 @@ fn write_displacements<T: Real, D: Displacement>(
         }
         return;
     }
-    let end = first + nodes.len();
-    let from = bodies.partition_point(|body| body.end <= first);
-    for (body, origin) in bodies.iter().zip(origins).skip(from).take_while(|(body, _)| body.start < end) {
-        for i in body.start.max(first)..body.end.min(end) {
-            nodes[i - first].u = D::of(displacement(i - first) - *origin);
+    for (part, origin) in parts(bodies, origins, first, nodes.len()) {
+        for i in part {
+            nodes[i].u = D::of(displacement(i) - *origin);
         }
     }
+}
+
+/// The parts of `count` points from `first` on that belong to one body each, as ranges from 0, with the body's value.
+fn parts<'a, V>(
+    bodies: &'a [Range<usize>],
+    values: &'a [V],
+    first: usize,
+    count: usize,
+) -> impl Iterator<Item = (Range<usize>, &'a V)> {
+    let end = first + count;
+    let from = bodies.partition_point(|body| body.end <= first);
+    let overlapping = bodies.iter().zip(values).skip(from).take_while(move |(body, _)| body.start < end);
+    overlapping.map(move |(body, value)| (body.start.max(first) - first..body.end.min(end) - first, value))
 }
 
 impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
@@ -322,23 +367,30 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
         })
     }
 
-    fn kick(&mut self, kick: Kick) {
-        let Kick { velocities, masses, forces, has_forces, dt, gravity } = kick;
+    fn kick(&mut self, kick: PointKick) {
+        let PointKick { velocities, masses, forces, has_forces, dt, gravity } = kick;
+        let parallel = self.parallel();
         let (lists, records, pass) = (&self.lists, &self.records, self.passes.kick);
-        let work = |(chunk, (((velocities, masses), forces), own)): (usize, (((&mut [_], &[_]), &mut [_]), &[_]))| {
-            let kick = Kick { velocities, masses, forces, has_forces, dt, gravity };
+        let work = |(chunk, ((((velocities, masses), forces), (own, owners)), nets)): (
+            usize,
+            ((((&mut [_], &[_]), &mut [_]), (&[_], &[_])), &mut [_]),
+        )| {
+            let kick = Kick { velocities, masses, forces, has_forces, dt, gravity, owners, nets };
             // SAFETY: `new` checked the indices, `Passes::select` the CPU.
             unsafe { pass(lists, records, chunk * CHUNK_BLOCKS, own, kick) };
         };
-        if self.parallel() {
+        if parallel {
+            let blocks = self.own.par_chunks(CHUNK_BLOCKS).zip(self.owners.par_chunks(CHUNK_BLOCKS));
             let chunks = velocities.par_chunks_mut(CHUNK).zip(masses.par_chunks(CHUNK));
-            let chunks = chunks.zip(forces.par_chunks_mut(CHUNK)).zip(self.own.par_chunks(CHUNK_BLOCKS));
-            chunks.enumerate().for_each(work);
+            let chunks = chunks.zip(forces.par_chunks_mut(CHUNK)).zip(blocks);
+            chunks.zip(self.nets.par_chunks_mut(CHUNK_BLOCKS)).enumerate().for_each(work);
         } else {
+            let blocks = self.own.chunks(CHUNK_BLOCKS).zip(self.owners.chunks(CHUNK_BLOCKS));
             let chunks = velocities.chunks_mut(CHUNK).zip(masses.chunks(CHUNK));
-            let chunks = chunks.zip(forces.chunks_mut(CHUNK)).zip(self.own.chunks(CHUNK_BLOCKS));
-            chunks.enumerate().for_each(work);
+            let chunks = chunks.zip(forces.chunks_mut(CHUNK)).zip(blocks);
+            chunks.zip(self.nets.chunks_mut(CHUNK_BLOCKS)).enumerate().for_each(work);
         }
+        self.find_corrections(dt);
     }
 
     fn forces(&self, out: &mut [DVec3]) {
@@ -354,18 +406,21 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
         }
     }
 
-    fn advance(&mut self, positions: &mut [DVec3], velocities: &[DVec3], rest: &[DVec3], dt: f64) -> MoveReport {
-        let origin = |&i: &usize| (positions[i] + velocities[i] * dt) - rest[i];
-        let origins: Vec<DVec3> = self.anchors.iter().flatten().map(origin).collect();
-        let bodies = &self.bodies;
+    fn advance(&mut self, positions: &mut [DVec3], velocities: &mut [DVec3], rest: &[DVec3], dt: f64) -> MoveReport {
+        let (bodies, corrections) = (&self.bodies, &self.corrections);
+        let moved = |(&i, correction): (&usize, &DVec3)| (positions[i] + (velocities[i] + *correction) * dt) - rest[i];
+        let origins: Vec<DVec3> = self.anchors.iter().flatten().zip(corrections).map(moved).collect();
         let parallel = self.points >= SERIAL_BELOW && rayon::current_num_threads() > 1;
         let work = |(chunk, (((x, v), nodes), report)): (
             usize,
-            (((&mut [DVec3], &[DVec3]), &mut [Node<T, D>]), &mut MoveReport),
+            (((&mut [DVec3], &mut [DVec3]), &mut [Node<T, D>]), &mut MoveReport),
         )| {
             let first = chunk * CHUNK;
+            for (part, correction) in parts(bodies, corrections, first, x.len()) {
+                v[part].iter_mut().for_each(|v| *v += *correction);
+            }
             let (mut largest, mut total) = (0.0f64, 0.0);
-            for (x, v) in x.iter_mut().zip(v) {
+            for (x, v) in x.iter_mut().zip(&*v) {
                 *x += *v * dt;
                 let squared = v.length_squared();
                 largest = if squared > largest { squared } else { largest };
@@ -376,14 +431,15 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
             *report = MoveReport { max_speed: largest.sqrt(), finite: total.is_finite() };
         };
         if parallel {
-            let chunks = positions.par_chunks_mut(CHUNK).zip(velocities.par_chunks(CHUNK));
+            let chunks = positions.par_chunks_mut(CHUNK).zip(velocities.par_chunks_mut(CHUNK));
             let chunks = chunks.zip(self.nodes.par_chunks_mut(CHUNK)).zip(self.moves.par_iter_mut());
             chunks.enumerate().for_each(work);
         } else {
-            let chunks = positions.chunks_mut(CHUNK).zip(velocities.chunks(CHUNK));
+            let chunks = positions.chunks_mut(CHUNK).zip(velocities.chunks_mut(CHUNK));
             let chunks = chunks.zip(self.nodes.chunks_mut(CHUNK)).zip(self.moves.iter_mut());
             chunks.enumerate().for_each(work);
         }
+        self.corrections.fill(DVec3::ZERO);
         self.moves.iter().fold(MoveReport { max_speed: 0.0, finite: true }, |sum, chunk| MoveReport {
             max_speed: sum.max_speed.max(chunk.max_speed),
             finite: sum.finite && chunk.finite,

@@ -15,6 +15,7 @@
 
 use super::real::Real;
 use glam::DVec3;
+use std::ops::Range;
 
 /// Points in a block; the point algebra runs over them in lanes.
 pub(crate) const LANES: usize = 8;
@@ -26,6 +27,27 @@ pub(crate) const INDEX_SCALE: u32 = 16;
 pub(crate) const CHUNK_BLOCKS: usize = 32;
 /// Points in a chunk.
 pub(crate) const CHUNK: usize = CHUNK_BLOCKS * LANES;
+
+/// Whose points a block holds: lanes below `split` belong to `first`, lanes from `rest` on to `last`; `rest` lies past the
+/// end if these are the same body. Bodies in between lie wholly inside the block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owners {
+    pub first: usize,
+    pub last: usize,
+    pub split: usize,
+    pub rest: usize,
+}
+
+impl Owners {
+    /// Of the block of points `block`, cut at the last point.
+    pub fn of(block: Range<usize>, bodies: &[Range<usize>]) -> Self {
+        let body_of = |i: usize| bodies.partition_point(|body| body.end <= i);
+        let (first, last) = (body_of(block.start), body_of(block.end - 1));
+        let split = bodies[first].end.min(block.end) - block.start;
+        let rest = if first == last { block.len() } else { bodies[last].start - block.start };
+        Self { first, last, split, rest }
+    }
+}
 
 /// Displacement of a point in a node [m].
 pub(crate) trait Displacement: Copy + Default + Send + Sync + 'static {

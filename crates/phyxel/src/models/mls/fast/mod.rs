@@ -13,8 +13,8 @@ mod pair;
 mod passes;
 mod real;
 
-pub(super) use engine::{Engine, PackedEngine};
+pub(super) use engine::{Engine, PackedEngine, PointKick};
 pub use engine::{Extremes, MoveReport};
 pub(super) use layout::{Single, Split};
 pub use passes::Instructions;
-pub(super) use passes::{Kick, Passes};
+pub(super) use passes::Passes;

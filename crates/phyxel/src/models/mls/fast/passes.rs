@@ -6,11 +6,13 @@
 
 use super::algebra::{LaneExtremes, LaneSums, StressLanes, stress, to_lanes, write_rows};
 use super::layout::{
-    Block, Displacement, GROUP, INDEX_SCALE, LANES, Node, OwnForces, PairLists, Record, Single, Split, StiffnessBlock,
+    Block, Displacement, GROUP, INDEX_SCALE, LANES, Node, OwnForces, Owners, PairLists, Record, Single, Split,
+    StiffnessBlock,
 };
 use super::pair::{Pair, Portable};
 use super::real::Real;
-use glam::DVec3;
+use glam::{DVec3, DVec4};
+use std::ops::Range;
 
 /// What both passes read. All indices in `lists` are below `nodes.len()`, which is a multiple of `LANES`: checked by the engine.
 pub(crate) struct Shared<'a, T, D> {
@@ -37,6 +39,10 @@ pub(crate) struct Kick<'a> {
     pub has_forces: bool,
     pub dt: f64,
     pub gravity: DVec3,
+    /// Bodies of each block.
+    pub owners: &'a [Owners],
+    /// Written per block: internal force and mass of the points of its first and of its last body.
+    pub nets: &'a mut [[DVec4; 2]],
 }
 
 /// The passes of one number format, compiled for one instruction set.
@@ -171,6 +177,12 @@ unsafe fn force_pass<P: Pair>(
     }
 }
 
+/// Force and mass of some lanes.
+#[inline(always)]
+fn net(forces: &[DVec3; LANES], masses: &[f64], lanes: Range<usize>) -> DVec4 {
+    lanes.fold(DVec4::ZERO, |sum, l| sum + forces[l].extend(masses[l]))
+}
+
 #[inline(always)]
 unsafe fn kick_pass<P: Pair>(
     lists: &PairLists<P::T>,
@@ -184,6 +196,8 @@ unsafe fn kick_pass<P: Pair>(
     for (k, ((velocities, masses), own)) in blocks.enumerate() {
         // SAFETY: the caller vouches for the lists.
         let mut forces = unsafe { pull_block::<P>(lists, records, first + k, own) };
+        let owners = &kick.owners[k];
+        kick.nets[k] = [net(&forces, masses, 0..owners.split), net(&forces, masses, owners.rest..masses.len())];
         if kick.has_forces {
             let external = &mut kick.forces[k * LANES..];
             for (force, external) in forces.iter_mut().zip(external) {
