@@ -32,7 +32,18 @@ macro_rules! shape_files {
 }
 
 /// In the order of `phyxel scenes`.
-const SCENES: &[(&str, &str)] = scenes!["bounce", "tension",];
+const SCENES: &[(&str, &str)] = scenes![
+    "bounce",
+    "poisson-stretch",
+    "four-busts",
+    "stiffness-range",
+    "cantilever",
+    "tension",
+    "wood-grain",
+    "pile",
+    "table1-200",
+    "table1-400",
+];
 
 /// Each file holds `[shape.NAME]` tables; names are unique over all files, and a file uses only its own.
 const SHAPE_FILES: &[(&str, &str)] = shape_files!["bust", "bunny", "bowl",];
