@@ -70,6 +70,8 @@ impl World {
         warnings.extend(body_contacts.overlaps().iter().map(|o| describe_overlap(o, &bodies)));
         let radii = body_contacts.radii().to_vec();
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
+        warnings.extend(describe_flat(&mls, points.len()));
+        warnings.extend(describe_buried(&colliders, &bodies, &points));
         let implicit = choose_implicit(scene, &mls).then(|| Solver::default());
         let surfaces =
             bodies.iter().zip(sampled).zip(&scene.bodies).map(|((b, s), spec)| bind(b, s, spec, &points, &mls));
@@ -209,6 +211,37 @@ fn describe_overlap(overlap: &Overlap, bodies: &[Body]) -> String {
         overlap.depth,
         overlap.points
     )
+}
+
+/// Points without stiffness in some direction, if there are any.
+fn describe_flat(mls: &MlsModel, count: usize) -> Option<String> {
+    let flat = mls.stencil_report().degenerate;
+    (flat > 0).then(|| {
+        format!(
+            "{flat} of {count} points have too few neighbors or lie in a plane with them: no stiffness across it; \
+             a smaller spacing helps"
+        )
+    })
+}
+
+/// Bodies that start inside a collider.
+fn describe_buried(colliders: &Colliders, bodies: &[Body], points: &Points) -> Vec<String> {
+    let mut found = Vec::new();
+    for collider in &colliders.list {
+        for body in bodies {
+            let depth = |i: usize| -collider.distance(points.positions[i]);
+            let inside = body.range.clone().map(depth).filter(|&d| d > 0.0);
+            let (count, deepest) = inside.fold((0, 0.0), |(n, most), d| (n + 1, f64::max(most, d)));
+            if count > 0 {
+                found.push(format!(
+                    "body '{}' starts inside collider '{}' ({count} points, up to {deepest:.3} m deep); what is not \
+                     pinned is pushed out gently",
+                    body.name, collider.name
+                ));
+            }
+        }
+    }
+    found
 }
 
 fn add_colliders(

@@ -32,6 +32,9 @@ pub struct Colliders {
     sums: Vec<Sum>,
     /// Per collider, written by `collide`.
     totals: Vec<Sum>,
+    /// How far each point of each chunk was from each collider when it was last asked, chunk by chunk. Written by
+    /// `collide`; what is skipped because of it could not touch, so it never changes a result.
+    seen: Vec<Seen>,
     /// Broad phase data per collider, written by `advance`.
     reaches: Vec<Reach>,
 }
@@ -85,6 +88,16 @@ enum Reach {
     /// Anything else by its box.
     Within(Bounds),
 }
+
+/// Where a point was and how far it could go there without touching a collider [m].
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    place: DVec3,
+    clear: f64,
+}
+
+/// Distances may grow a little faster than the way that is gone where they are not exact.
+const LIPSCHITZ: f64 = 1.05;
 
 impl Colliders {
     /// The given colliders; contact radii are half the spacing of each point until `set_radii`.
@@ -140,11 +153,15 @@ impl Colliders {
         let (positions, masses) = (&points.positions, &points.masses);
         let velocities = points.velocities.par_chunks_mut(CHUNK);
         let sums = self.sums.par_chunks_mut(count);
-        velocities.zip(sums).enumerate().with_min_len(CHUNKS_PER_TASK).for_each(|(c, (velocities, sums))| {
+        self.seen.resize(chunk_radii.len() * count * CHUNK, Seen::default());
+        let seen = self.seen.par_chunks_mut(count * CHUNK);
+        let tasks = velocities.zip(sums).zip(seen).enumerate().with_min_len(CHUNKS_PER_TASK);
+        tasks.for_each(|(c, ((velocities, sums), seen))| {
             let range = c * CHUNK..c * CHUNK + velocities.len();
             let mut chunk = Chunk {
                 positions: &positions[range.clone()],
                 velocities,
+                seen,
                 masses: &masses[range.clone()],
                 radii: &radii[range],
                 radius: chunk_radii[c],
@@ -213,6 +230,8 @@ impl Colliders {
 struct Chunk<'a> {
     positions: &'a [DVec3],
     velocities: &'a mut [DVec3],
+    /// CHUNK entries per collider.
+    seen: &'a mut [Seen],
     masses: &'a [f64],
     radii: &'a [f64],
     radius: f64,
@@ -233,7 +252,7 @@ impl Chunk<'_> {
                 if !near(&reaches[k], swept, self.radius) {
                     continue;
                 }
-                let sum = self.collide(collider, &reaches[k]);
+                let sum = self.collide(k, collider, &reaches[k]);
                 if sum.touched > 0 {
                     sums[k].add(&sum);
                     touching += 1;
@@ -246,12 +265,13 @@ impl Chunk<'_> {
         }
     }
 
-    fn collide(&mut self, collider: &Collider, reach: &Reach) -> Sum {
+    fn collide(&mut self, k: usize, collider: &Collider, reach: &Reach) -> Sum {
         let mut sum = Sum::default();
         for i in 0..self.positions.len() {
             let before = self.velocities[i];
             let after = match reach {
                 Reach::Plane(normal, offset) => self.touch_plane(i, *normal, *offset, collider),
+                Reach::Within(_) if collider.is_still() && self.is_clear(k, i, collider) => None,
                 _ => collider.touch(self.positions[i], before, self.radii[i], self.dt).map(|t| t.velocity),
             };
             let Some(after) = after else { continue };
@@ -262,6 +282,18 @@ impl Chunk<'_> {
             sum.touched += 1;
         }
         sum
+    }
+
+    /// Whether point `i` cannot touch the still collider `k` in this step.
+    fn is_clear(&mut self, k: usize, i: usize, collider: &Collider) -> bool {
+        let (position, way) = (self.positions[i], self.dt * self.velocities[i].length());
+        let seen = &mut self.seen[k * CHUNK + i];
+        if LIPSCHITZ * (position.distance(seen.place) + way) < seen.clear {
+            return true;
+        }
+        let clear = collider.distance(position) - self.radii[i];
+        *seen = Seen { place: position, clear };
+        LIPSCHITZ * way < clear
     }
 
     /// `Collider::touch` for a half-space that stands still.
