@@ -43,9 +43,9 @@ pub fn evaluate(expect: &ExpectSpec, history: &[(f64, f64)]) -> Outcome {
             judged(&format!("{t} s"), nearest.filter(|_| reached).map(|&(_, v)| v))
         }
         ExpectTime::Always => {
-            // The first value that fails, otherwise the last one.
-            let bad = history.iter().map(|&(_, v)| v).find(|&v| !holds(&expect.want, v));
-            judged("always", bad.or(history.last().map(|&(_, v)| v)))
+            // A value that is no number fails; otherwise the worst one decides.
+            let worst = values.min_by(|a, b| margin(&expect.want, *a).total_cmp(&margin(&expect.want, *b)));
+            judged("always", worst)
         }
     }
 }
@@ -57,6 +57,17 @@ fn holds(want: &Want, value: f64) -> bool {
         Want::Above(limit) => value > limit,
         Want::Near { value: center, tolerance } => (value - center).abs() <= tolerance,
     }
+}
+
+/// How far a value is inside what is wanted; negative outside, lowest for what is no number.
+fn margin(want: &Want, value: f64) -> f64 {
+    let inside = match *want {
+        Want::Between([from, to]) => (value - from).min(to - value),
+        Want::Below(limit) => limit - value,
+        Want::Above(limit) => value - limit,
+        Want::Near { value: center, tolerance } => tolerance - (value - center).abs(),
+    };
+    if value.is_nan() { f64::NEG_INFINITY } else { inside }
 }
 
 fn describe(want: &Want) -> String {
@@ -86,6 +97,16 @@ mod tests {
         check(ExpectTime::Time(0.5), Want::Between([2.9, 3.1]), true);
         check(ExpectTime::Always, Want::Between([0.5, 2.5]), false);
         check(ExpectTime::Time(2.0), Want::Above(0.0), false);
+    }
+
+    #[test]
+    fn always_reports_the_worst_value() {
+        let history = [(0.0, 1.0), (0.5, 3.0), (1.0, 2.0)];
+        let expect = ExpectSpec { probe: "p".into(), at: ExpectTime::Always, want: Want::Below(4.0) };
+        let outcome = evaluate(&expect, &history);
+        assert!(outcome.ok && outcome.value == 3.0);
+        let broken = [(0.0, 1.0), (0.5, f64::NAN)];
+        assert!(!evaluate(&expect, &broken).ok);
     }
 
     #[test]
