@@ -72,7 +72,7 @@ impl World {
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
         warnings.extend(describe_flat(&mls, points.len()));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
-        let implicit = choose_implicit(scene, &mls).then(|| Solver::default());
+        let implicit = choose_implicit(scene, &mls).then(Solver::default);
         let surfaces =
             bodies.iter().zip(sampled).zip(&scene.bodies).map(|((b, s), spec)| bind(b, s, spec, &points, &mls));
         let surfaces = surfaces.collect();

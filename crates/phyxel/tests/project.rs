@@ -27,7 +27,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 /// What stands between `open` and `close`, line by line.
-fn enclosed<'a>(text: &'a str, open: char, close: char) -> impl Iterator<Item = &'a str> {
+fn enclosed(text: &str, open: char, close: char) -> impl Iterator<Item = &str> {
     text.lines().flat_map(move |line| line.split(open).skip(1).filter_map(move |rest| Some(rest.split_once(close)?.0)))
 }
 
