@@ -9,7 +9,8 @@ use crate::external::ExternalForce;
 use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
 use crate::guard::Guard;
 use crate::linalg::SymmetricEigen;
-use crate::materials::ElasticLaw;
+use crate::materials::elastic::green_strain;
+use crate::materials::{ElasticLaw, von_mises};
 use crate::measure::{MetricsRow, Probe, Timings, totals};
 use crate::models::mls::MlsModel;
 use crate::models::mls::implicit::{Constraints, Solver};
@@ -277,19 +278,10 @@ impl World {
 /// Strain, von Mises Cauchy stress and volume ratio at a deformation gradient.
 fn point_state(deformation: DMat3, law: &ElasticLaw) -> [f64; 3] {
     let gradient = deformation - DMat3::IDENTITY;
-    let green = 0.5 * (gradient + gradient.transpose() + gradient.transpose() * gradient);
+    let green = green_strain(gradient, DMat3::ZERO);
     let ratio = deformation.determinant();
-    let piola = law.first_piola(gradient);
-    let cauchy = piola * deformation.transpose() * (1.0 / ratio.abs().max(1e-6));
     let strain = SymmetricEigen::new(green).values.abs().max_element();
-    [strain, von_mises(cauchy), ratio]
-}
-
-/// Von Mises equivalent of a symmetric stress [Pa].
-fn von_mises(s: DMat3) -> f64 {
-    let (x, y, z) = (s.x_axis.x, s.y_axis.y, s.z_axis.z);
-    let shear = s.y_axis.x * s.y_axis.x + s.z_axis.x * s.z_axis.x + s.z_axis.y * s.z_axis.y;
-    (0.5 * ((x - y).powi(2) + (y - z).powi(2) + (z - x).powi(2)) + 3.0 * shear).sqrt()
+    [strain, von_mises(law.cauchy_stress(gradient)), ratio]
 }
 
 fn write_body(body: &Body, points: &Points, fields: &PointFields, out: &mut BodyFrame) {
@@ -315,6 +307,14 @@ fn write_body(body: &Body, points: &Points, fields: &PointFields, out: &mut Body
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uniaxial_pull_has_its_known_state() {
+        // G = (1.2² - 1) / 2 = 0.22, S = E G, σ = F S F / |F| = 1.2 E G.
+        let law = ElasticLaw::isotropic(1e6, 0.0);
+        let [strain, stress, ratio] = point_state(DMat3::from_diagonal(DVec3::new(1.2, 1.0, 1.0)), &law);
+        assert!((strain - 0.22).abs() < 1e-12 && (stress - 0.264e6).abs() < 1e-6 && (ratio - 1.2).abs() < 1e-12);
+    }
 
     #[test]
     fn von_mises_of_uniaxial_and_shear_stress() {

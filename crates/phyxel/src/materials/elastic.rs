@@ -128,6 +128,15 @@ impl ElasticLaw {
         deformation * stress + cofactor(deformation) * volume.pressure
     }
 
+    /// Cauchy stress P Jᵀ / |J| at J = I + `gradient` [Pa]; zero where the volume has vanished.
+    pub fn cauchy_stress(&self, gradient: DMat3) -> DMat3 {
+        let ratio = 1.0 + determinant_change(gradient);
+        if ratio.abs() < 1e-12 {
+            return DMat3::ZERO;
+        }
+        self.first_piola(gradient) * (DMat3::IDENTITY + gradient).transpose() * (1.0 / ratio)
+    }
+
     /// Energy density at J = I + `gradient` without stored strain [J/m³].
     #[inline]
     pub fn energy_density(&self, gradient: DMat3) -> f64 {
@@ -200,6 +209,14 @@ impl Tangent {
             + self.deformation * self.deformation.transpose() * (mu * d.length_squared())
             + outer(cof_d, cof_d) * self.volume_slope
     }
+}
+
+/// Von Mises stress of a Cauchy stress [Pa].
+pub fn von_mises(s: DMat3) -> f64 {
+    let (x, y, z) = (s.x_axis.x, s.y_axis.y, s.z_axis.z);
+    let normal = (x - y).powi(2) + (y - z).powi(2) + (z - x).powi(2);
+    let shear = s.x_axis.y.powi(2) + s.y_axis.z.powi(2) + s.z_axis.x.powi(2);
+    (0.5 * normal + 3.0 * shear).sqrt()
 }
 
 /// G = ½ (JᵀJ - I - ε) for J = I + h, without cancellation for small h.

@@ -4,5 +4,5 @@ pub mod elastic;
 pub mod presets;
 pub mod stiffness;
 
-pub use elastic::{ElasticLaw, Response, Tangent};
+pub use elastic::{ElasticLaw, Response, Tangent, von_mises};
 pub use stiffness::Stiffness;

@@ -26,33 +26,7 @@ const PALETTE: [[u8; 3]; 8] = [
 const COLLIDER_COLOR: [u8; 3] = [0xc9, 0xcc, 0xd1];
 
 /// Columns of `metrics.csv` that every run has; probes may not take their names.
-pub const METRIC_COLUMNS: &[&str] = &[
-    "frame",
-    "time",
-    "dt_min",
-    "dt_max",
-    "substeps",
-    "kinetic",
-    "elastic",
-    "gravity",
-    "heat",
-    "momentum_x",
-    "momentum_y",
-    "momentum_z",
-    "angular_x",
-    "angular_y",
-    "angular_z",
-    "mass",
-    "volume",
-    "points",
-    "surfels",
-    "pieces",
-    "max_speed",
-    "max_strain",
-    "min_det_f",
-    "seconds_physics",
-    "seconds_surface",
-];
+pub const METRIC_COLUMNS: &[&str] = &crate::measure::MetricsRow::COLUMNS;
 
 /// More frames than anybody watches: four days of film.
 const MAX_FRAMES: f64 = 1e7;

@@ -9,9 +9,7 @@ use super::fast::{Engine, Extremes, Instructions, MoveReport, PackedEngine, Pass
 use super::stencils::{StencilOptions, StencilReport, Stencils};
 use super::time_step::{STEP_SAFETY, estimated_limit};
 use crate::error::{Diagnostic, Result};
-use crate::linalg::determinant_change;
 use crate::materials::ElasticLaw;
-use crate::materials::elastic::green_strain;
 use crate::points::Points;
 use crate::sampling::SurfacePatch;
 use crate::scene::{MaterialSpec, Precision};
@@ -256,35 +254,4 @@ impl MlsModel {
         let gradient = |i: usize| DMat3::IDENTITY + self.engine.local(i).gradient;
         (0..self.range.len()).into_par_iter().map(gradient).collect_into_vec(out);
     }
-
-    /// Frobenius norm of the Green strain, and von Mises stress of the Cauchy stress [Pa], per point of the model.
-    pub fn strain_and_stress(&mut self, points: &Points, strain: &mut [f32], stress: &mut [f32]) {
-        self.load_positions(points);
-        for body in &self.bodies {
-            let out = strain[body.range.clone()].par_iter_mut().zip(&mut stress[body.range.clone()]);
-            out.enumerate().for_each(|(k, (strain, stress))| {
-                let gradient = self.engine.local(body.range.start + k).gradient;
-                let green = green_strain(gradient, DMat3::ZERO);
-                *strain = green.to_cols_array().iter().map(|g| g * g).sum::<f64>().sqrt() as f32;
-                *stress = von_mises(cauchy_stress(&body.law, gradient)) as f32;
-            });
-        }
-    }
-}
-
-/// Cauchy stress P Jᵀ / |J| [Pa]; zero where the volume has vanished.
-fn cauchy_stress(law: &ElasticLaw, gradient: DMat3) -> DMat3 {
-    let ratio = 1.0 + determinant_change(gradient);
-    if ratio.abs() < 1e-12 {
-        return DMat3::ZERO;
-    }
-    law.first_piola(gradient) * (DMat3::IDENTITY + gradient).transpose() * (1.0 / ratio)
-}
-
-/// Von Mises stress of a Cauchy stress [Pa].
-fn von_mises(s: DMat3) -> f64 {
-    let (x, y, z) = (s.x_axis.x, s.y_axis.y, s.z_axis.z);
-    let normal = (x - y).powi(2) + (y - z).powi(2) + (z - x).powi(2);
-    let shear = s.x_axis.y.powi(2) + s.y_axis.z.powi(2) + s.z_axis.x.powi(2);
-    (0.5 * normal + 3.0 * shear).sqrt()
 }
