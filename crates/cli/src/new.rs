@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub struct Args {
     /// Mesh (OBJ, PLY, STL, glTF, GLB)
     mesh: PathBuf,
-    /// Scene file to write [default: <mesh name>.toml here]
+    /// Scene file to write [default: the name of the mesh with .toml, here]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace the scene file if it is there

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     scene: SceneArgs,
-    /// Folder to write [default: runs/<scene name>, numbered if that holds a run]
+    /// Folder to write [default: runs/SCENE, numbered if that holds a run]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace the run that is in the folder
