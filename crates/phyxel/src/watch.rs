@@ -7,7 +7,7 @@ use crate::{Error, Result};
 use glam::DVec3;
 
 /// Steps between two looks at the energy.
-const ENERGY_INTERVAL: u64 = 32;
+const ENERGY_INTERVAL: u64 = 128;
 
 impl World {
     /// Phase: judges the step, keeps good states, goes back when something is wrong.
