@@ -9,7 +9,9 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod grid;
+mod linked;
 mod neighborhoods;
 
 pub use grid::{Grid, cell_order};
+pub use linked::{BOND_REACH, Linker, Matter, TOUCH_REACH};
 pub use neighborhoods::Neighborhoods;
