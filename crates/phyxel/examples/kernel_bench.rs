@@ -20,18 +20,14 @@ fn run() {
     let argument = |k: usize, default: f64| std::env::args().nth(k).and_then(|a| a.parse().ok()).unwrap_or(default);
     let (side, rounds, jitter) = (argument(1, 27.0) as usize, argument(2, 40.0) as usize, argument(3, 0.0));
     let material = MaterialSpec {
-        preset: None,
         young: 1e6,
         poisson: 0.3,
         density: 1000.0,
         damping: 0.0,
         smoothing: 0.0,
         friction: 0.5,
-        volume_stiffness: 0.0,
-        collapse_stiffness: None,
         collapse_ratio: 0.6,
-        control: 1.5,
-        anisotropy: None,
+        ..MaterialSpec::default()
     };
     let points = cube(side, jitter);
     let n = points.len();

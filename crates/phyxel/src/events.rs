@@ -1,7 +1,7 @@
 //! Events: what happens at a time, or when a probe crosses a value.
 
 use crate::Result;
-use crate::scene::{EventAction, EventSpec, EventTime, MaterialChange, MaterialSpec};
+use crate::scene::{EventAction, EventSpec, EventTime};
 use crate::world::World;
 
 /// One `[[event]]` of the world; it happens once.
@@ -69,7 +69,7 @@ impl World {
                 let Some(b) = self.bodies.iter().position(|x| x.name == *body) else { return Ok(()) };
                 let range = self.bodies[b].range.clone();
                 let old_density = self.bodies[b].material.density;
-                change(&mut self.bodies[b].material, set);
+                self.bodies[b].material.change(set);
                 let ratio = self.bodies[b].material.density / old_density;
                 self.points.masses[range].iter_mut().for_each(|m| *m *= ratio);
                 let material = self.bodies[b].material.clone();
@@ -84,27 +84,5 @@ impl World {
             }
         }
         Ok(())
-    }
-}
-
-/// Overwrites the keys that are given.
-fn change(material: &mut MaterialSpec, set: &MaterialChange) {
-    let pairs = [
-        (&mut material.young, set.young),
-        (&mut material.poisson, set.poisson),
-        (&mut material.density, set.density),
-        (&mut material.damping, set.damping),
-        (&mut material.smoothing, set.smoothing),
-        (&mut material.friction, set.friction),
-        (&mut material.volume_stiffness, set.volume_stiffness),
-        (&mut material.collapse_ratio, set.collapse_ratio),
-        (&mut material.control, set.control),
-    ];
-    for (old, new) in pairs {
-        *old = new.unwrap_or(*old);
-    }
-    material.collapse_stiffness = set.collapse_stiffness.or(material.collapse_stiffness);
-    if set.young.is_some() || set.poisson.is_some() {
-        material.anisotropy = None;
     }
 }

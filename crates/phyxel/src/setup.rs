@@ -16,8 +16,8 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::sampling::{SampleSize, SurfacePatch, color_by_mesh, sample_surfels, sample_volume};
 use crate::scene::{
-    BodySpec, EventTime, ForceKind, ForceSpec, Integrator, Measure, PinSpec, ProbeSpec, RegionPlace, RegionSpec, Scene,
-    ShapeKind, SurfaceKind,
+    BodySpec, EventAction, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, PinSpec, ProbeSpec,
+    RegionPlace, RegionSpec, Scene, ShapeKind, SurfaceKind,
 };
 use crate::surface::{Carrier, Surfels};
 use crate::world::{Surface, World};
@@ -44,6 +44,7 @@ struct Sampled {
 impl World {
     /// Builds the world of a scene; `files` says where the scene's files are.
     pub fn new(scene: &Scene, files: &Files) -> Result<Self> {
+        refuse_flow(scene)?;
         let shapes = ShapeLibrary::new(&scene.shapes, &|_| None);
         let mut warnings = Vec::new();
         let mut points = Points::default();
@@ -134,6 +135,28 @@ impl World {
             }
         }
     }
+}
+
+/// Refuses matter that this version cannot move: at the start, and as the events make it.
+fn refuse_flow(scene: &Scene) -> Result<()> {
+    let refuse = |key: String, material: &MaterialSpec| {
+        if !material.flows() && !material.is_plastic() {
+            return Ok(());
+        }
+        Err(Diagnostic::new("plastic flow is not in this version").key(key).expected("`creep` 0"))
+    };
+    let mut materials: Vec<_> = scene.bodies.iter().map(|b| (b.name.as_str(), b.material.clone())).collect();
+    for (b, (_, material)) in materials.iter().enumerate() {
+        refuse(format!("body[{b}].material"), material)?;
+    }
+    for (k, event) in scene.events.iter().enumerate() {
+        let EventAction::Set { body, set } = &event.action else { continue };
+        for (_, material) in materials.iter_mut().filter(|(name, _)| name == body) {
+            material.change(set);
+            refuse(format!("event[{k}].set"), material)?;
+        }
+    }
+    Ok(())
 }
 
 /// Samples a body in its own frame and appends its points, in cell order, in world space.

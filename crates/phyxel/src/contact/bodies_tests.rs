@@ -328,18 +328,14 @@ fn few_and_absurd_points_do_nothing_bad() {
 fn elastic_impact(young: f64) -> (Lattices, f64) {
     let mut world = collision(young, 10.0, DVec3::new(0.0, 0.01, 0.005));
     let material = MaterialSpec {
-        preset: None,
         young,
         poisson: 0.3,
         density: DENSITY,
         damping: 0.0,
         smoothing: 0.0,
         friction: 0.5,
-        volume_stiffness: 0.0,
-        collapse_stiffness: None,
         collapse_ratio: 0.25,
-        control: 1.5,
-        anisotropy: None,
+        ..MaterialSpec::default()
     };
     let bodies: Vec<MlsBody> = world.bodies.iter().map(|b| mls_body(b.points.clone(), &material)).collect();
     let mut model = MlsModel::new(&world.points, &bodies, Precision::F64).unwrap();

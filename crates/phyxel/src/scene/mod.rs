@@ -7,6 +7,7 @@ pub mod builtin;
 pub mod docs;
 mod keys;
 mod load;
+mod material;
 mod overrides;
 mod probe;
 mod read;
@@ -23,6 +24,7 @@ mod tree;
 pub mod units;
 mod write;
 
+pub use material::{Anisotropy, MaterialChange, MaterialSpec};
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
 pub use schema::json_schema;
@@ -154,60 +156,6 @@ pub enum Sampling {
     Poisson,
     /// Fine at the surface, coarse inside.
     Graded,
-}
-
-/// `material` after presets and defaults.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MaterialSpec {
-    /// Name of the preset the other values were taken from, if any.
-    pub preset: Option<String>,
-    /// Young's modulus [Pa].
-    pub young: f64,
-    /// Poisson's ratio.
-    pub poisson: f64,
-    /// Mass per volume [kg/m³].
-    pub density: f64,
-    /// Rate at which motion other than rigid motion dies away [1/s].
-    pub damping: f64,
-    /// Strength with which vibrations a few points long are taken away, 0 to 1.
-    pub smoothing: f64,
-    /// Coulomb friction coefficient against other bodies.
-    pub friction: f64,
-    /// Extra resistance to volume change k_v [Pa]; adds to the bulk modulus. 0: none.
-    pub volume_stiffness: f64,
-    /// Resistance to collapse and inversion [Pa], acts only where the volume ratio falls below `collapse_ratio`.
-    /// None: 3 times Young's modulus.
-    pub collapse_stiffness: Option<f64>,
-    /// Volume ratio below which `collapse_stiffness` acts.
-    pub collapse_ratio: f64,
-    /// Strength of the zero-energy control (alpha of [MKN04] as corrected; 1.5).
-    pub control: f64,
-    /// Direction-dependent stiffness, replaces `young` and `poisson` in the stress.
-    pub anisotropy: Option<Anisotropy>,
-}
-
-/// Direction-dependent stiffness of a material, in the body's frame turned by `rotate`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Anisotropy {
-    /// Engineering constants of a material with three planes of symmetry.
-    Orthotropic {
-        /// Young's moduli along x, y, z [Pa].
-        young: [f64; 3],
-        /// Poisson's ratios xy, yz, zx (first: pull direction, second: contraction).
-        poisson: [f64; 3],
-        /// Shear moduli xy, yz, zx [Pa].
-        shear: [f64; 3],
-        /// Rotation of the material axes [degrees, xyz].
-        rotate: DVec3,
-    },
-    /// Upper triangle of the 6x6 stiffness [Pa], Voigt order xx yy zz yz zx xy, row by row, 21 values.
-    Full {
-        /// The constants.
-        stiffness: Vec<f64>,
-        /// Rotation of the material axes [degrees, xyz].
-        rotate: DVec3,
-    },
 }
 
 /// `surface`.
@@ -407,22 +355,6 @@ pub enum EventAction {
     Release(String),
     /// `remove = "collider"`.
     Remove(String),
-}
-
-/// Material keys that an event changes.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-#[allow(missing_docs)] // As in MaterialSpec.
-pub struct MaterialChange {
-    pub young: Option<f64>,
-    pub poisson: Option<f64>,
-    pub density: Option<f64>,
-    pub damping: Option<f64>,
-    pub smoothing: Option<f64>,
-    pub friction: Option<f64>,
-    pub volume_stiffness: Option<f64>,
-    pub collapse_stiffness: Option<f64>,
-    pub collapse_ratio: Option<f64>,
-    pub control: Option<f64>,
 }
 
 /// `[[probe]]`: a number per frame.

@@ -32,6 +32,13 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
         collapse_stiffness: table.maybe_number("collapse_stiffness")?,
         collapse_ratio: table.number("collapse_ratio")?,
         control: table.number("control")?,
+        yield_strain: table.number("yield_strain")?,
+        creep: table.number("creep")?,
+        max_plastic_strain: table.number("max_plastic_strain")?,
+        melt_young: table.number("melt_young")?,
+        melt_creep: table.number("melt_creep")?,
+        viscosity: table.number("viscosity")?,
+        cohesion: table.number("cohesion")?,
         anisotropy: None,
     };
     check_poisson(&table, material.poisson)?;
@@ -145,6 +152,13 @@ pub(super) fn read_change(event: &Table) -> Result<MaterialChange> {
         collapse_stiffness: written("collapse_stiffness")?,
         collapse_ratio: written("collapse_ratio")?,
         control: written("control")?,
+        yield_strain: written("yield_strain")?,
+        creep: written("creep")?,
+        max_plastic_strain: written("max_plastic_strain")?,
+        melt_young: written("melt_young")?,
+        melt_creep: written("melt_creep")?,
+        viscosity: written("viscosity")?,
+        cohesion: written("cohesion")?,
     };
     if let Some(poisson) = change.poisson {
         check_poisson(&table, poisson)?;

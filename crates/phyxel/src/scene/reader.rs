@@ -39,10 +39,6 @@ impl<'a> Table<'a> {
         }
         let path = self.path_of(key);
         if let Some((_, why)) = section.later.iter().find(|(name, _)| *name == key) {
-            // Zero asks for no plastic flow, which is what this version does.
-            if key == "creep" && (value.value == Value::Integer(0) || value.value == Value::Float(0.0)) {
-                return Ok(());
-            }
             return Err(fault_at(value, &path, self.file, format!("`{key}` is not in this version")).hint(*why).into());
         }
         let mut fault = fault_at(value, &path, self.file, format!("unknown key `{key}`"))

@@ -74,7 +74,7 @@ model = "mls"
 shape = { kind = "box", size = [0.4, 0.2, 0.4] }
 at = [0, 0.5, 0]
 spacing = "2 cm"
-material = { preset = "wax", young = "10 kPa", poisson = 0.4, density = 1000, creep = 0.0, damping = 0.1 }
+material = { preset = "wax", young = "10 kPa", poisson = 0.4, density = 1000, yield_strain = 0.0, creep = 10.0, damping = 0.1 }
 surface = { kind = "surfels", count = 20000 }
 color = "#c58b5a"
 regions = [ { name = "top", box = { min = [-1, 0.55, -1], max = [1, 1, 1] } } ]
@@ -135,11 +135,28 @@ fn example_reads_and_survives_writing() {
     assert_eq!(scene.colliders[0].temperature, Some(293.15));
     assert_eq!(scene.events[1].when, EventTime::Below { probe: "tip".into(), value: 0.1 });
     let EventAction::Set { set, .. } = &scene.events[0].action else { panic!("{:?}", scene.events[0]) };
-    assert_eq!(*set, MaterialChange { young: Some(1e5), ..MaterialChange::default() });
+    assert_eq!(*set, MaterialChange { young: Some(1e5), creep: Some(0.0), ..MaterialChange::default() });
     let ForceKind::Region { total, .. } = &scene.forces[0].kind else { panic!("{:?}", scene.forces[0]) };
     assert_eq!(*total, DVec3::new(0.0, 5.0, 0.0));
     let text = scene.to_toml();
     assert_eq!(read(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), scene);
+}
+
+#[test]
+fn default_material_is_that_of_the_scene_file() {
+    assert_eq!(read(SMALL).unwrap().bodies[0].material, MaterialSpec::default());
+}
+
+#[test]
+fn materials_are_elastic_plastic_or_flowing() {
+    let kinds = |creep, yield_strain| {
+        let material = MaterialSpec { creep, yield_strain, ..MaterialSpec::default() };
+        (material.is_plastic(), material.flows())
+    };
+    assert_eq!(kinds(0.0, 0.0), (false, false));
+    assert_eq!(kinds(0.0, 0.1), (false, false));
+    assert_eq!(kinds(5.0, 0.1), (true, false));
+    assert_eq!(kinds(5.0, 0.0), (false, true));
 }
 
 #[test]
@@ -269,8 +286,11 @@ fn faults_of_materials() {
     material("damping = -1", &["out of range"]);
     material("preset = \"rubbr\"", &["there is no preset \"rubbr\"", "try: \"rubber\""]);
     material("preset = \"wood\", poisson = 0.2", &["no effect"]);
-    material("yield_strain = 0.1", &["`yield_strain` is not in this version", "elastic only"]);
-    material("creep = 10.0", &["`creep` is not in this version"]);
+    material("yield_strain = -0.1", &["out of range"]);
+    material("creep = \"10 s\"", &["is a time", "body[0].material.creep", "a rate"]);
+    material("max_plastic_strain = 0.6", &["out of range"]);
+    material("viscosity = \"2 Pa\"", &["is a pressure", "Pa s"]);
+    material("yield_stress = 1e5", &["`yield_stress` is not in this version", "yield_strain"]);
     material("anisotropy = { young = [1, 1, 1] }", &["`shear` is missing"]);
     material(
         "anisotropy = { young = [1, 1, 1], poisson = [0.9, 0.9, 0.9], shear = [1, 1, 1] }",

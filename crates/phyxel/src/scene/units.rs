@@ -38,6 +38,8 @@ impl Dimension {
     pub const DENSITY: Self = Self([-3, 1, 0, 0, 0]);
     /// [J].
     pub const ENERGY: Self = Self([2, 1, -2, 0, 0]);
+    /// [Pa s].
+    pub const VISCOSITY: Self = Self([-1, 1, -1, 0, 0]);
     /// [kg m/s].
     pub const MOMENTUM: Self = Self([1, 1, -1, 0, 0]);
 
@@ -59,6 +61,7 @@ impl Dimension {
             Self::PRESSURE => ("pressure", "Pa", "\"0.5 MPa\""),
             Self::DENSITY => ("density", "kg/m^3", "\"1.2 g/cm^3\""),
             Self::ENERGY => ("energy", "J", "\"2 kJ\""),
+            Self::VISCOSITY => ("viscosity", "Pa s", "\"20 Pa s\""),
             Self::MOMENTUM => ("momentum", "kg m/s", "\"2 N s\""),
             _ => ("quantity", "SI units", "5"),
         }
@@ -329,6 +332,7 @@ mod tests {
         check("2 rad/s", Dimension::ANGULAR_VELOCITY, 2.0);
         check("60 rpm", Dimension::ANGULAR_VELOCITY, std::f64::consts::TAU);
         check("30 %", Dimension::NONE, 0.3);
+        check("20 mPa s", Dimension::VISCOSITY, 0.02);
         check("2 kg m/s", Dimension::MOMENTUM, 2.0);
     }
 

@@ -167,7 +167,17 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         ("volume_stiffness", number(material.volume_stiffness)),
     ]);
     entries.extend(material.collapse_stiffness.map(|c| ("collapse_stiffness", number(c))));
-    entries.extend([("collapse_ratio", number(material.collapse_ratio)), ("control", number(material.control))]);
+    entries.extend([
+        ("collapse_ratio", number(material.collapse_ratio)),
+        ("control", number(material.control)),
+        ("yield_strain", number(material.yield_strain)),
+        ("creep", number(material.creep)),
+        ("max_plastic_strain", number(material.max_plastic_strain)),
+        ("melt_young", number(material.melt_young)),
+        ("melt_creep", number(material.melt_creep)),
+        ("viscosity", number(material.viscosity)),
+        ("cohesion", number(material.cohesion)),
+    ]);
     entries.extend(material.anisotropy.as_ref().map(|a| ("anisotropy", table(anisotropy_keys(a)))));
     entries
 }
@@ -291,6 +301,13 @@ fn write_event(out: &mut Writer, event: &EventSpec) {
                 ("collapse_stiffness", set.collapse_stiffness),
                 ("collapse_ratio", set.collapse_ratio),
                 ("control", set.control),
+                ("yield_strain", set.yield_strain),
+                ("creep", set.creep),
+                ("max_plastic_strain", set.max_plastic_strain),
+                ("melt_young", set.melt_young),
+                ("melt_creep", set.melt_creep),
+                ("viscosity", set.viscosity),
+                ("cohesion", set.cohesion),
             ];
             let written = changes.into_iter().filter_map(|(key, value)| Some((key, number(value?))));
             out.key("set", table(written.collect()));

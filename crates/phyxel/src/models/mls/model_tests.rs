@@ -16,18 +16,14 @@ const INSTRUCTIONS: [Instructions; 4] =
 
 fn material(young: f64, poisson: f64) -> MaterialSpec {
     MaterialSpec {
-        preset: None,
         young,
         poisson,
         density: 1000.0,
         damping: 0.0,
         smoothing: 0.0,
         friction: 0.5,
-        volume_stiffness: 0.0,
-        collapse_stiffness: None,
         collapse_ratio: 0.6,
-        control: 1.5,
-        anisotropy: None,
+        ..MaterialSpec::default()
     }
 }
 

@@ -72,7 +72,8 @@ pub(in crate::scene) static BODY: Section = Section {
 };
 
 const HEAT_LATER: &str = "heat comes in a later version; leave the key out";
-const PLASTIC_LATER: &str = "plastic flow comes in a later version; this one is elastic only, leave the key out";
+const STRESS_LATER: &str = "yield is given as a strain: `yield_strain` = 0.816 (1 + poisson) yield_stress / young";
+const HARDENING_LATER: &str = "hardening comes in a later version; `max_plastic_strain` bounds the flow";
 
 /// Keys of a material that an event may change too.
 static MATERIAL_CHANGEABLE: &[Key] = &[
@@ -145,6 +146,56 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
         "Strength of the control of zero-energy modes.",
         "smallest that keeps points from pairing, without stiffening",
     ),
+    with(
+        "yield_strain",
+        Kind::Quantity(D::NONE, Range::Between(0.0, 10.0)),
+        "0",
+        "Elastic change of shape, as the norm of the deviatoric Green strain, beyond which matter flows if `creep` is above 0. \
+         With 0 there is no solid shape left: the matter is a liquid.",
+        "without `creep` it has no effect",
+    ),
+    with(
+        "creep",
+        Kind::Quantity(D::RATE, Range::NotNegative),
+        "0",
+        "Rate at which elastic strain beyond `yield_strain` turns into lasting strain; 0: none.",
+        "elastic: every shape springs back",
+    ),
+    with(
+        "max_plastic_strain",
+        Kind::Quantity(D::NONE, Range::Between(0.0, 0.5)),
+        "0.35",
+        "Largest lasting change of shape of a plastic solid, as the norm of the plastic Green strain; beyond it is elastic again.",
+        "larger ones need a reference that follows the shape",
+    ),
+    with(
+        "melt_young",
+        Kind::Quantity(D::PRESSURE, Range::Above(0.0, 1e13)),
+        "1e4",
+        "Young's modulus of the melted matter.",
+        "low enough to flow under its own weight in body-sized pieces, high enough to hold together",
+    ),
+    with(
+        "melt_creep",
+        Kind::Quantity(D::RATE, Range::Above(0.0, 1e9)),
+        "20",
+        "Creep rate of the melted matter.",
+        "slower ones keep swaying instead of coming to rest",
+    ),
+    with(
+        "viscosity",
+        Kind::Quantity(D::VISCOSITY, Range::NotNegative),
+        "20",
+        "Resistance to shear of melted or flowing matter, beside that of its creep.",
+        "thick honey",
+    ),
+    with(
+        "cohesion",
+        Kind::Quantity(D::PRESSURE, Range::NotNegative),
+        "1e3",
+        "Largest tension that melted or flowing matter carries before it parts.",
+        "without any, stretched melt crumbles like sand",
+    ),
 ];
 
 pub(in crate::scene) static MATERIAL: Section = Section {
@@ -165,10 +216,8 @@ pub(in crate::scene) static MATERIAL: Section = Section {
 };
 
 const MATERIAL_LATER: &[(&str, &str)] = &[
-    ("yield_strain", PLASTIC_LATER),
-    ("yield_stress", PLASTIC_LATER),
-    ("creep", PLASTIC_LATER),
-    ("hardening", PLASTIC_LATER),
+    ("yield_stress", STRESS_LATER),
+    ("hardening", HARDENING_LATER),
     ("melting_point", HEAT_LATER),
     ("conductivity", HEAT_LATER),
     ("heat_capacity", HEAT_LATER),

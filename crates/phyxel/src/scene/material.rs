@@ -1,0 +1,163 @@
+//! What a body is made of, as written in the scene.
+
+use glam::DVec3;
+use serde::Serialize;
+
+/// `material` after presets and defaults.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MaterialSpec {
+    /// Name of the preset the other values were taken from, if any.
+    pub preset: Option<String>,
+    /// Young's modulus [Pa].
+    pub young: f64,
+    /// Poisson's ratio.
+    pub poisson: f64,
+    /// Mass per volume [kg/m³].
+    pub density: f64,
+    /// Rate at which motion other than rigid motion dies away [1/s].
+    pub damping: f64,
+    /// Strength with which vibrations a few points long are taken away, 0 to 1.
+    pub smoothing: f64,
+    /// Coulomb friction coefficient against other bodies.
+    pub friction: f64,
+    /// Extra resistance to volume change k_v [Pa]; adds to the bulk modulus. 0: none.
+    pub volume_stiffness: f64,
+    /// Resistance to collapse and inversion [Pa], acts only where the volume ratio falls below `collapse_ratio`.
+    /// None: 3 times Young's modulus.
+    pub collapse_stiffness: Option<f64>,
+    /// Volume ratio below which `collapse_stiffness` acts.
+    pub collapse_ratio: f64,
+    /// Strength of the zero-energy control (alpha of [MKN04] as corrected; 1.5).
+    pub control: f64,
+    /// Norm of the deviatoric elastic Green strain from which on matter flows; half of c_min of [MKN04]'s strain measure.
+    pub yield_strain: f64,
+    /// Rate at which elastic strain beyond the yield strain becomes plastic [1/s], c_creep; 0: none.
+    pub creep: f64,
+    /// Largest norm of the plastic Green strain of a plastic solid; half of c_max.
+    pub max_plastic_strain: f64,
+    /// Young's modulus of the melted matter [Pa].
+    pub melt_young: f64,
+    /// Creep rate of the melted matter [1/s].
+    pub melt_creep: f64,
+    /// Viscosity of melted or flowing matter along pair axes [Pa s].
+    pub viscosity: f64,
+    /// Largest tension that melted or flowing matter carries [Pa].
+    pub cohesion: f64,
+    /// Direction-dependent stiffness, replaces `young` and `poisson` in the stress.
+    pub anisotropy: Option<Anisotropy>,
+}
+
+impl Default for MaterialSpec {
+    /// The defaults of the scene file.
+    fn default() -> Self {
+        Self {
+            preset: None,
+            young: 1e5,
+            poisson: 0.3,
+            density: 1000.0,
+            damping: 0.5,
+            smoothing: 0.5,
+            friction: 0.5,
+            volume_stiffness: 0.0,
+            collapse_stiffness: None,
+            collapse_ratio: 0.6,
+            control: 1.5,
+            yield_strain: 0.0,
+            creep: 0.0,
+            max_plastic_strain: 0.35,
+            melt_young: 1e4,
+            melt_creep: 20.0,
+            viscosity: 20.0,
+            cohesion: 1e3,
+            anisotropy: None,
+        }
+    }
+}
+
+impl MaterialSpec {
+    /// Whether it has no solid shape: all strain creeps away, and the reference follows the shape.
+    pub fn flows(&self) -> bool {
+        self.creep > 0.0 && self.yield_strain == 0.0
+    }
+
+    /// Whether it is a solid that takes a lasting change of shape beyond its yield strain.
+    pub fn is_plastic(&self) -> bool {
+        self.creep > 0.0 && self.yield_strain > 0.0
+    }
+
+    /// Overwrites the keys that are given.
+    pub fn change(&mut self, set: &MaterialChange) {
+        let pairs = [
+            (&mut self.young, set.young),
+            (&mut self.poisson, set.poisson),
+            (&mut self.density, set.density),
+            (&mut self.damping, set.damping),
+            (&mut self.smoothing, set.smoothing),
+            (&mut self.friction, set.friction),
+            (&mut self.volume_stiffness, set.volume_stiffness),
+            (&mut self.collapse_ratio, set.collapse_ratio),
+            (&mut self.control, set.control),
+            (&mut self.yield_strain, set.yield_strain),
+            (&mut self.creep, set.creep),
+            (&mut self.max_plastic_strain, set.max_plastic_strain),
+            (&mut self.melt_young, set.melt_young),
+            (&mut self.melt_creep, set.melt_creep),
+            (&mut self.viscosity, set.viscosity),
+            (&mut self.cohesion, set.cohesion),
+        ];
+        for (old, new) in pairs {
+            *old = new.unwrap_or(*old);
+        }
+        self.collapse_stiffness = set.collapse_stiffness.or(self.collapse_stiffness);
+        if set.young.is_some() || set.poisson.is_some() {
+            self.anisotropy = None;
+        }
+    }
+}
+
+/// Direction-dependent stiffness of a material, in the body's frame turned by `rotate`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Anisotropy {
+    /// Engineering constants of a material with three planes of symmetry.
+    Orthotropic {
+        /// Young's moduli along x, y, z [Pa].
+        young: [f64; 3],
+        /// Poisson's ratios xy, yz, zx (first: pull direction, second: contraction).
+        poisson: [f64; 3],
+        /// Shear moduli xy, yz, zx [Pa].
+        shear: [f64; 3],
+        /// Rotation of the material axes [degrees, xyz].
+        rotate: DVec3,
+    },
+    /// Upper triangle of the 6x6 stiffness [Pa], Voigt order xx yy zz yz zx xy, row by row, 21 values.
+    Full {
+        /// The constants.
+        stiffness: Vec<f64>,
+        /// Rotation of the material axes [degrees, xyz].
+        rotate: DVec3,
+    },
+}
+
+/// Material keys that an event changes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[allow(missing_docs)] // As in MaterialSpec.
+pub struct MaterialChange {
+    pub young: Option<f64>,
+    pub poisson: Option<f64>,
+    pub density: Option<f64>,
+    pub damping: Option<f64>,
+    pub smoothing: Option<f64>,
+    pub friction: Option<f64>,
+    pub volume_stiffness: Option<f64>,
+    pub collapse_stiffness: Option<f64>,
+    pub collapse_ratio: Option<f64>,
+    pub control: Option<f64>,
+    pub yield_strain: Option<f64>,
+    pub creep: Option<f64>,
+    pub max_plastic_strain: Option<f64>,
+    pub melt_young: Option<f64>,
+    pub melt_creep: Option<f64>,
+    pub viscosity: Option<f64>,
+    pub cohesion: Option<f64>,
+}
