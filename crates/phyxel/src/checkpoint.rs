@@ -25,7 +25,10 @@ struct Header {
     probe_values: Vec<Option<f64>>,
     warm_start: usize,
     drags: usize,
+    /// Points with a plastic strain: all or none.
+    plastic: usize,
     work: f64,
+    dissipated: f64,
     guard: String,
 }
 
@@ -57,6 +60,8 @@ impl Simulation for World {
 
     fn checkpoint(&self) -> Vec<u8> {
         let warm: &[DVec3] = self.implicit.as_ref().map_or(&[], |s| s.warm_start());
+        let mut plastic = Vec::new();
+        self.mls.plastic_strains(&mut plastic);
         let header = Header {
             points: self.points.len(),
             time: self.time,
@@ -67,7 +72,9 @@ impl Simulation for World {
             probe_values: self.probe_values.iter().map(|v| v.is_finite().then_some(*v)).collect(),
             warm_start: warm.len(),
             drags: self.body_contacts.state().len(),
+            plastic: plastic.len(),
             work: self.work,
+            dissipated: self.dissipated,
             guard: self.guard.state(),
         };
         let text = serde_json::to_vec(&header).expect("plain numbers always serialize");
@@ -76,6 +83,7 @@ impl Simulation for World {
         for array in [&self.points.positions[..], &self.points.velocities, warm, self.body_contacts.state()] {
             bytes.extend(array.iter().flat_map(|v| v.to_array()).flat_map(f64::to_le_bytes));
         }
+        bytes.extend(plastic.into_iter().flatten().flat_map(f64::to_le_bytes));
         bytes
     }
 
@@ -84,7 +92,7 @@ impl Simulation for World {
         if header.points != self.points.len() || header.events.iter().any(|&e| e >= self.events.len()) {
             return Err(damaged("it was made from another scene or version"));
         }
-        if arrays.len() != 24 * (2 * header.points + header.warm_start + header.drags) {
+        if arrays.len() != 24 * (2 * (header.points + header.plastic) + header.warm_start + header.drags) {
             return Err(damaged("its length is wrong"));
         }
         self.time = header.time;
@@ -92,6 +100,7 @@ impl Simulation for World {
         self.substeps = header.substeps;
         self.undamped_time = header.undamped_time;
         self.work = header.work;
+        self.dissipated = header.dissipated;
         self.probe_values = header.probe_values.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
         for event in header.events {
             self.apply_event(event)?;
@@ -99,7 +108,8 @@ impl Simulation for World {
         self.guard.restore_state(&header.guard);
         let (positions, rest) = arrays.split_at(24 * header.points);
         let (velocities, rest) = rest.split_at(24 * header.points);
-        let (warm, drags) = rest.split_at(24 * header.warm_start);
+        let (warm, rest) = rest.split_at(24 * header.warm_start);
+        let (drags, plastic) = rest.split_at(24 * header.drags);
         read_vectors(positions, &mut self.points.positions);
         read_vectors(velocities, &mut self.points.velocities);
         if let Some(solver) = &mut self.implicit {
@@ -110,6 +120,11 @@ impl Simulation for World {
         let mut state = vec![DVec3::ZERO; header.drags];
         read_vectors(drags, &mut state);
         self.body_contacts.set_state(&state);
+        let mut strains = vec![DVec3::ZERO; 2 * header.plastic];
+        read_vectors(plastic, &mut strains);
+        let strain = |pair: &[DVec3; 2]| [pair[0].x, pair[0].y, pair[0].z, pair[1].x, pair[1].y, pair[1].z];
+        let strains: Vec<_> = strains.as_chunks::<2>().0.iter().map(strain).collect();
+        self.mls.set_plastic_strains(&strains);
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);
         Ok(())

@@ -7,6 +7,7 @@ use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
 use crate::geometry::{Built, Files, Placed, Pose, Shape, ShapeLibrary, build};
 use crate::guard::Guard;
+use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
@@ -53,7 +54,11 @@ impl World {
             let key = format!("body[{b}]");
             let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
-            let (body, one) = add_body(b, spec, scene.seed, &built, &mut points)?;
+            let (mut body, one) = add_body(b, spec, scene.seed, &built, &mut points)?;
+            if becomes_plastic(scene, spec) {
+                // The same through all events, so that none of them springs a bend back.
+                body.material.control.get_or_insert(PLASTIC_CONTROL);
+            }
             bodies.push(body);
             sampled.push(one);
         }
@@ -100,6 +105,7 @@ impl World {
             event_log: Vec::new(),
             guard: Guard::default(),
             work: 0.0,
+            dissipated: 0.0,
             rescues: Vec::new(),
             undamped_time: 0.0,
             smoothing: Default::default(),
@@ -140,10 +146,13 @@ impl World {
 /// Refuses matter that this version cannot move: at the start, and as the events make it.
 fn refuse_flow(scene: &Scene) -> Result<()> {
     let refuse = |key: String, material: &MaterialSpec| {
-        if !material.flows() && !material.is_plastic() {
+        if !material.flows() {
             return Ok(());
         }
-        Err(Diagnostic::new("plastic flow is not in this version").key(key).expected("`creep` 0"))
+        Err(Diagnostic::new("matter with creep and without a yield strain flows, which is not in this version")
+            .key(key)
+            .expected("`creep` 0, or `yield_strain` above 0")
+            .hint("a small `yield_strain`, such as 0.01, for a soft plastic solid"))
     };
     let mut materials: Vec<_> = scene.bodies.iter().map(|b| (b.name.as_str(), b.material.clone())).collect();
     for (b, (_, material)) in materials.iter().enumerate() {
@@ -157,6 +166,21 @@ fn refuse_flow(scene: &Scene) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a body is plastic at the start or after one of its events.
+fn becomes_plastic(scene: &Scene, body: &BodySpec) -> bool {
+    let mut material = body.material.clone();
+    let mut plastic = material.is_plastic();
+    for event in &scene.events {
+        if let EventAction::Set { body: name, set } = &event.action
+            && *name == body.name
+        {
+            material.change(set);
+            plastic |= material.is_plastic();
+        }
+    }
+    plastic
 }
 
 /// Samples a body in its own frame and appends its points, in cell order, in world space.

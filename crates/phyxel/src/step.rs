@@ -34,7 +34,7 @@ impl World {
         if self.implicit.is_some() {
             self.phase("implicit solve", |w| w.solve_velocities(dt));
         } else {
-            self.phase("stress", |w| w.mls.compute_stresses(&w.points));
+            self.phase("stress", |w| w.dissipated += w.mls.flow_and_compute_stresses(&w.points, dt));
             self.phase("forces", |w| w.mls.integrate_velocities(&mut w.points, dt, w.scene.gravity));
         }
         if damps {
@@ -46,6 +46,7 @@ impl World {
         let report = self.phase("move", |w| w.mls.move_points(&mut w.points, dt));
         if self.implicit.is_some() {
             self.phase("reactions", |w| w.find_reactions(dt));
+            self.phase("plastic flow", |w| w.flow(dt));
         }
         self.time += dt;
         self.substeps += 1;
@@ -207,15 +208,24 @@ impl World {
     fn solve_velocities(&mut self, dt: f64) {
         self.gather_constraints(dt);
         let laws: Vec<ElasticLaw> = self.mls.laws().collect();
+        self.mls.stored_strains(&mut self.scratch.stored_strains);
         let Some(solver) = &mut self.implicit else { return };
         let problem = Problem {
             stencils: self.mls.stencils(),
             laws: &laws,
+            stored_strains: &self.scratch.stored_strains,
             dt,
             gravity: self.scene.gravity,
             constraints: &self.scratch.constraints,
         };
         solver.solve(&problem, &mut self.points);
+    }
+
+    /// Plastic flow of an implicit step, at the strain that it ends with.
+    fn flow(&mut self, dt: f64) {
+        if self.mls.has_plastic() {
+            self.dissipated += self.mls.flow_and_compute_stresses(&self.points, dt);
+        }
     }
 
     /// Pins and colliders as constraints on the velocities at the end of the step.

@@ -78,6 +78,7 @@ impl World {
             stored: elastic.iter().sum::<f64>() + self.body_contacts.energy(),
             gravity: -all.mass * self.scene.gravity.dot(all.center),
             work: self.work,
+            dissipated: self.dissipated,
         })
     }
 
@@ -91,7 +92,8 @@ impl World {
         snapshot.vectors.extend(self.pins.iter().map(|p| p.impulse));
         snapshot.vectors.extend_from_slice(&self.collider_impulses);
         snapshot.numbers.clear();
-        snapshot.numbers.extend([self.undamped_time, self.work]);
+        snapshot.numbers.extend([self.undamped_time, self.work, self.dissipated]);
+        self.mls.plastic_strains(&mut snapshot.tensors);
     }
 
     fn go_back(&mut self) {
@@ -109,9 +111,10 @@ impl World {
             pin.impulse = *impulse;
         }
         self.collider_impulses.copy_from_slice(colliders);
-        if let [undamped, work] = snapshot.numbers[..] {
-            (self.undamped_time, self.work) = (undamped, work);
+        if let [undamped, work, dissipated] = snapshot.numbers[..] {
+            (self.undamped_time, self.work, self.dissipated) = (undamped, work, dissipated);
         }
+        self.mls.set_plastic_strains(&snapshot.tensors);
         self.guard = guard;
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);

@@ -63,6 +63,8 @@ pub struct World {
     pub(crate) guard: Guard,
     /// Work done on the points by forces, pins and colliders since the start [J].
     pub(crate) work: f64,
+    /// Energy that plastic flow has taken since the start [J]. Written by the stress phase.
+    pub(crate) dissipated: f64,
     /// What the guard mended since the last frame.
     pub(crate) rescues: Vec<Rescue>,
     /// Time since damping was last applied [s]. Written by `damp`.
@@ -124,6 +126,8 @@ pub(crate) struct Scratch {
     /// Internal forces after it [N].
     pub internal: Vec<DVec3>,
     pub gradients: Vec<DMat3>,
+    /// Plastic strains for the implicit solver.
+    pub stored_strains: Vec<DMat3>,
     pub fields: PointFields,
 }
 
@@ -136,6 +140,8 @@ pub(crate) struct PointFields {
     pub stress: Vec<f32>,
     /// Volume ratio.
     pub volume_ratio: Vec<f32>,
+    /// Norm of the plastic Green strain; empty while no body is or was plastic.
+    pub plastic: Vec<f32>,
 }
 
 impl World {
@@ -233,10 +239,15 @@ impl World {
         for field in [&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio] {
             field.resize(gradients.len(), 0.0);
         }
+        let mls = &self.mls;
+        fields.plastic.clear();
+        if mls.has_plastic() {
+            fields.plastic.extend((0..gradients.len()).map(|i| mls.plastic_norm(i) as f32));
+        }
         let outputs = (&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio);
-        (outputs, gradients, bodies).into_par_iter().with_min_len(1024).for_each(
-            |((strain, stress, ratio), deformation, &body)| {
-                let state = point_state(*deformation, &laws[body as usize]);
+        (outputs, gradients, bodies).into_par_iter().with_min_len(1024).enumerate().for_each(
+            |(i, ((strain, stress, ratio), deformation, &body))| {
+                let state = point_state(*deformation, mls.stored_strain(i), &laws[body as usize]);
                 (*strain, *stress, *ratio) = (state[0] as f32, state[1] as f32, state[2] as f32);
             },
         );
@@ -275,13 +286,13 @@ impl World {
     }
 }
 
-/// Strain, von Mises Cauchy stress and volume ratio at a deformation gradient.
-fn point_state(deformation: DMat3, law: &ElasticLaw) -> [f64; 3] {
+/// Strain, von Mises Cauchy stress and volume ratio at a deformation gradient and a plastic strain.
+fn point_state(deformation: DMat3, stored_strain: DMat3, law: &ElasticLaw) -> [f64; 3] {
     let gradient = deformation - DMat3::IDENTITY;
     let green = green_strain(gradient, DMat3::ZERO);
     let ratio = deformation.determinant();
     let strain = SymmetricEigen::new(green).values.abs().max_element();
-    [strain, von_mises(law.cauchy_stress(gradient)), ratio]
+    [strain, von_mises(law.cauchy_stress(gradient, stored_strain)), ratio]
 }
 
 fn write_body(body: &Body, points: &Points, fields: &PointFields, out: &mut BodyFrame) {
@@ -297,10 +308,15 @@ fn write_body(body: &Body, points: &Points, fields: &PointFields, out: &mut Body
     out.spacings.clear();
     out.spacings.extend(points.spacings[range.clone()].iter().map(|&s| s as f32));
     out.fields.clear();
-    for (name, values) in
-        [("strain", &fields.strain), ("stress", &fields.stress), ("volume_ratio", &fields.volume_ratio)]
-    {
-        out.fields.push((name, values[range.clone()].to_vec()));
+    for (name, values) in [
+        ("strain", &fields.strain),
+        ("stress", &fields.stress),
+        ("volume_ratio", &fields.volume_ratio),
+        ("plastic", &fields.plastic),
+    ] {
+        if let Some(values) = values.get(range.clone()) {
+            out.fields.push((name, values.to_vec()));
+        }
     }
 }
 
@@ -312,7 +328,7 @@ mod tests {
     fn uniaxial_pull_has_its_known_state() {
         // G = (1.2² - 1) / 2 = 0.22, S = E G, σ = F S F / |F| = 1.2 E G.
         let law = ElasticLaw::isotropic(1e6, 0.0);
-        let [strain, stress, ratio] = point_state(DMat3::from_diagonal(DVec3::new(1.2, 1.0, 1.0)), &law);
+        let [strain, stress, ratio] = point_state(DMat3::from_diagonal(DVec3::new(1.2, 1.0, 1.0)), DMat3::ZERO, &law);
         assert!((strain - 0.22).abs() < 1e-12 && (stress - 0.264e6).abs() < 1e-6 && (ratio - 1.2).abs() < 1e-12);
     }
 

@@ -6,8 +6,8 @@ use common::*;
 use glam::{DMat3, DVec3};
 use phyxel::conjugate_gradient::{Stop, Workspace, solve};
 use phyxel::linalg::safe_inverse;
-use phyxel::materials::ElasticLaw;
 use phyxel::materials::elastic::TangentKind;
+use phyxel::materials::{ElasticLaw, PlasticLaw, plastic};
 use phyxel::models::mls::gradient::{self, CorrectionOptions};
 use phyxel::models::mls::literal::{self, LiteralInitialization};
 use phyxel::models::mls::reference::Reference;
@@ -198,5 +198,27 @@ fn implicit_step_linearized_at_the_start() {
         let outcome = solve(apply, |i, r| r / masses[i], &right, &mut v, stop, &mut Workspace::default());
         assert!(outcome.converged, "{key}: {outcome:?}");
         assert_near(key, &v[..], &vectors(&step[key])[..], 1e-8);
+    }
+}
+
+#[test]
+fn plastic_strain_state() {
+    let file = load("plastic_strain_state");
+    let cases = list(&file["cases"]);
+    assert!(!cases.is_empty());
+    for (k, case) in cases.iter().enumerate() {
+        // The file measures strain as JᵀJ - I, twice the Green strain.
+        let half = |key: &str| plastic::from_matrix(matrix(&case[key]) * 0.5);
+        let law = PlasticLaw {
+            yield_strain: 0.5 * number(&case["c_min"]),
+            creep: number(&case["c_creep"]),
+            limit: 0.5 * number(&case["c_max"]),
+        };
+        let (green, old, want) = (half("eps"), half("eps_p"), half("eps_p_new"));
+        let change = law.over(number(&case["dt"])).change(&green, &old);
+        for c in 0..6 {
+            let got = old[c] + change[c];
+            assert!((got - want[c]).abs() < 1e-12, "case {k}, component {c}: {got} for {}", want[c]);
+        }
     }
 }

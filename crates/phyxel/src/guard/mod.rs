@@ -79,6 +79,8 @@ pub struct Energy {
     pub gravity: f64,
     /// Work done since the start by forces, pins and moving colliders, and energy changes made by events [J].
     pub work: f64,
+    /// Taken by plastic flow since the start [J].
+    pub dissipated: f64,
 }
 
 /// A state to go back to. The world fills it and reads it; buffers are reused.
@@ -96,6 +98,8 @@ pub struct Snapshot {
     pub vectors: Vec<DVec3>,
     /// Whatever else is a number.
     pub numbers: Vec<f64>,
+    /// Symmetric tensors: plastic strains.
+    pub tensors: Vec<[f64; 6]>,
 }
 
 /// What to do after a step.
@@ -275,9 +279,9 @@ impl Guard {
 }
 
 impl Energy {
-    /// What is there less what was put in [J]; can only fall.
+    /// What is there or has gone into plastic flow, less what was put in [J]; can only fall.
     fn total(&self) -> f64 {
-        self.kinetic + self.stored + self.gravity - self.work
+        self.kinetic + self.stored + self.gravity + self.dissipated - self.work
     }
 }
 

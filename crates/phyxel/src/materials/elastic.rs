@@ -21,6 +21,12 @@ use glam::{DMat3, DVec3};
 /// `collapse_stiffness` in units of Young's modulus when the scene does not say.
 pub const DEFAULT_COLLAPSE_FACTOR: f64 = 3.0;
 
+/// `control` of an elastic body when the scene does not say.
+pub const DEFAULT_CONTROL: f64 = 1.5;
+/// `control` of a body that is or becomes plastic when the scene does not say: the control itself does not yield, and
+/// springs a plastic bend back by its share of the stiffness.
+pub const PLASTIC_CONTROL: f64 = 0.3;
+
 /// The elastic constants of one material, ready for use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ElasticLaw {
@@ -76,7 +82,7 @@ impl ElasticLaw {
             volume_stiffness: 0.0,
             collapse_stiffness: DEFAULT_COLLAPSE_FACTOR * young,
             collapse_ratio: 0.6,
-            control_modulus: 1.5 * young,
+            control_modulus: DEFAULT_CONTROL * young,
         }
     }
 
@@ -96,7 +102,7 @@ impl ElasticLaw {
             volume_stiffness: spec.volume_stiffness,
             collapse_stiffness: spec.collapse_stiffness.unwrap_or(DEFAULT_COLLAPSE_FACTOR * young),
             collapse_ratio: spec.collapse_ratio.max(0.0),
-            control_modulus: spec.control * young,
+            control_modulus: spec.control.unwrap_or(DEFAULT_CONTROL) * young,
         })
     }
 
@@ -122,25 +128,37 @@ impl ElasticLaw {
     /// First Piola stress at J = I + `gradient` without stored strain [Pa].
     #[inline]
     pub fn first_piola(&self, gradient: DMat3) -> DMat3 {
+        self.first_piola_stored(gradient, DMat3::ZERO)
+    }
+
+    /// First Piola stress at J = I + `gradient` with a stored strain in the measure JᵀJ - I [Pa].
+    #[inline]
+    pub fn first_piola_stored(&self, gradient: DMat3, stored_strain: DMat3) -> DMat3 {
         let deformation = DMat3::IDENTITY + gradient;
-        let stress = self.stiffness.stress(green_strain(gradient, DMat3::ZERO));
+        let stress = self.stiffness.stress(green_strain(gradient, stored_strain));
         let volume = self.volume_response(determinant_change(gradient));
         deformation * stress + cofactor(deformation) * volume.pressure
     }
 
-    /// Cauchy stress P Jᵀ / |J| at J = I + `gradient` [Pa]; zero where the volume has vanished.
-    pub fn cauchy_stress(&self, gradient: DMat3) -> DMat3 {
+    /// Cauchy stress P Jᵀ / |J| at J = I + `gradient` and a stored strain [Pa]; zero where the volume has vanished.
+    pub fn cauchy_stress(&self, gradient: DMat3, stored_strain: DMat3) -> DMat3 {
         let ratio = 1.0 + determinant_change(gradient);
         if ratio.abs() < 1e-12 {
             return DMat3::ZERO;
         }
-        self.first_piola(gradient) * (DMat3::IDENTITY + gradient).transpose() * (1.0 / ratio)
+        self.first_piola_stored(gradient, stored_strain) * (DMat3::IDENTITY + gradient).transpose() * (1.0 / ratio)
     }
 
     /// Energy density at J = I + `gradient` without stored strain [J/m³].
     #[inline]
     pub fn energy_density(&self, gradient: DMat3) -> f64 {
-        let green = green_strain(gradient, DMat3::ZERO);
+        self.energy_density_stored(gradient, DMat3::ZERO)
+    }
+
+    /// Energy density at J = I + `gradient` with a stored strain in the measure JᵀJ - I [J/m³].
+    #[inline]
+    pub fn energy_density_stored(&self, gradient: DMat3, stored_strain: DMat3) -> f64 {
+        let green = green_strain(gradient, stored_strain);
         let volume = self.volume_response(determinant_change(gradient));
         0.5 * double_dot(green, self.stiffness.stress(green)) + volume.energy
     }

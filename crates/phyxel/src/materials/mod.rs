@@ -1,8 +1,10 @@
 //! What matter is made of: laws that turn deformation into stress, and named presets.
 
 pub mod elastic;
+pub mod plastic;
 pub mod presets;
 pub mod stiffness;
 
 pub use elastic::{ElasticLaw, Response, Tangent, von_mises};
+pub use plastic::PlasticLaw;
 pub use stiffness::Stiffness;

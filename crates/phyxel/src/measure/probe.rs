@@ -77,6 +77,7 @@ fn point_quantity(world: &World, quantity: PointQuantity, i: usize) -> f64 {
         PointQuantity::Speed => points.velocities[i].length(),
         PointQuantity::Stress => f64::from(world.scratch.fields.stress[i]),
         PointQuantity::Strain => f64::from(world.scratch.fields.strain[i]),
+        PointQuantity::Plastic => world.scratch.fields.plastic.get(i).map_or(0.0, |&p| f64::from(p)),
     }
 }
 

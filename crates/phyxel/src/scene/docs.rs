@@ -157,7 +157,7 @@ fn write_measures(out: &mut String) {
     for measure in Measure::all() {
         let _ = writeln!(out, "| `{measure}` | {} | {} |", measure.dimension().base_unit(), measure.doc());
     }
-    out.push_str("\nMeans are weighted by mass. In later versions: `temperature`, `plastic`, `fraction_solid`.\n");
+    out.push_str("\nMeans are weighted by mass. In later versions: `temperature`, `fraction_solid`.\n");
 }
 
 fn write_presets(out: &mut String) {

@@ -27,8 +27,8 @@ pub struct MaterialSpec {
     pub collapse_stiffness: Option<f64>,
     /// Volume ratio below which `collapse_stiffness` acts.
     pub collapse_ratio: f64,
-    /// Strength of the zero-energy control (alpha of [MKN04] as corrected; 1.5).
-    pub control: f64,
+    /// Strength of the zero-energy control. None: 1.5, or 0.3 for a body that is or becomes plastic.
+    pub control: Option<f64>,
     /// Norm of the deviatoric elastic Green strain from which on matter flows; half of c_min of [MKN04]'s strain measure.
     pub yield_strain: f64,
     /// Rate at which elastic strain beyond the yield strain becomes plastic [1/s], c_creep; 0: none.
@@ -61,7 +61,7 @@ impl Default for MaterialSpec {
             volume_stiffness: 0.0,
             collapse_stiffness: None,
             collapse_ratio: 0.6,
-            control: 1.5,
+            control: None,
             yield_strain: 0.0,
             creep: 0.0,
             max_plastic_strain: 0.35,
@@ -96,7 +96,6 @@ impl MaterialSpec {
             (&mut self.friction, set.friction),
             (&mut self.volume_stiffness, set.volume_stiffness),
             (&mut self.collapse_ratio, set.collapse_ratio),
-            (&mut self.control, set.control),
             (&mut self.yield_strain, set.yield_strain),
             (&mut self.creep, set.creep),
             (&mut self.max_plastic_strain, set.max_plastic_strain),
@@ -109,6 +108,7 @@ impl MaterialSpec {
             *old = new.unwrap_or(*old);
         }
         self.collapse_stiffness = set.collapse_stiffness.or(self.collapse_stiffness);
+        self.control = set.control.or(self.control);
         if set.young.is_some() || set.poisson.is_some() {
             self.anisotropy = None;
         }

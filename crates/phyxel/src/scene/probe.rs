@@ -50,6 +50,8 @@ pub enum PointQuantity {
     Stress,
     /// Largest principal Green strain by absolute value.
     Strain,
+    /// Norm of the plastic Green strain.
+    Plastic,
 }
 
 /// What a probe measures, in SI units.
@@ -78,11 +80,8 @@ pub enum Measure {
 }
 
 /// Measures that this version knows of but cannot take.
-pub(super) const LATER: &[(&str, &str)] = &[
-    ("temperature", "heat comes in a later version"),
-    ("plastic", "plastic flow comes in a later version"),
-    ("fraction_solid", "melting comes in a later version"),
-];
+pub(super) const LATER: &[(&str, &str)] =
+    &[("temperature", "heat comes in a later version"), ("fraction_solid", "melting comes in a later version")];
 
 impl Measure {
     /// Every measure, in the order of the documentation.
@@ -92,7 +91,9 @@ impl Measure {
             let of = |quantity| Self::Points(statistic, quantity);
             all.extend(Axis::ALL.map(|a| of(PointQuantity::Position(a))));
             all.extend(Axis::ALL.map(|a| of(PointQuantity::Displacement(a))));
-            all.extend([PointQuantity::Speed, PointQuantity::Stress, PointQuantity::Strain].map(of));
+            all.extend(
+                [PointQuantity::Speed, PointQuantity::Stress, PointQuantity::Strain, PointQuantity::Plastic].map(of),
+            );
         }
         all.extend([Self::Volume, Self::Mass, Self::Pieces]);
         all.extend(Axis::ALL.map(Self::Extent));
@@ -113,7 +114,7 @@ impl Measure {
             Self::Points(_, PointQuantity::Position(_) | PointQuantity::Displacement(_)) => Dimension::LENGTH,
             Self::Points(_, PointQuantity::Speed) => Dimension::VELOCITY,
             Self::Points(_, PointQuantity::Stress) => Dimension::PRESSURE,
-            Self::Points(_, PointQuantity::Strain) | Self::Pieces => Dimension::NONE,
+            Self::Points(_, PointQuantity::Strain | PointQuantity::Plastic) | Self::Pieces => Dimension::NONE,
             Self::Volume => Dimension::VOLUME,
             Self::Mass => Dimension::MASS,
             Self::Extent(_) | Self::Distance => Dimension::LENGTH,
@@ -131,6 +132,7 @@ impl Measure {
             Self::Points(_, PointQuantity::Speed) => "length of the velocity",
             Self::Points(_, PointQuantity::Stress) => "von Mises stress",
             Self::Points(_, PointQuantity::Strain) => "largest principal Green strain by absolute value",
+            Self::Points(_, PointQuantity::Plastic) => "norm of the plastic Green strain, the lasting change of shape",
             Self::Volume => "volume of the points as deformed",
             Self::Mass => "mass of the points",
             Self::Pieces => "number of connected pieces",
@@ -159,6 +161,7 @@ impl fmt::Display for Measure {
                     PointQuantity::Speed => write!(f, "{statistic}_speed"),
                     PointQuantity::Stress => write!(f, "{statistic}_stress"),
                     PointQuantity::Strain => write!(f, "{statistic}_strain"),
+                    PointQuantity::Plastic => write!(f, "{statistic}_plastic"),
                 }
             }
             Self::Volume => f.write_str("volume"),

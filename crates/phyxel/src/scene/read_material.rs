@@ -31,7 +31,7 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
         volume_stiffness: table.number("volume_stiffness")?,
         collapse_stiffness: table.maybe_number("collapse_stiffness")?,
         collapse_ratio: table.number("collapse_ratio")?,
-        control: table.number("control")?,
+        control: table.maybe_number("control")?,
         yield_strain: table.number("yield_strain")?,
         creep: table.number("creep")?,
         max_plastic_strain: table.number("max_plastic_strain")?,

@@ -169,7 +169,6 @@ fn material_keys(material: &MaterialSpec) -> Entries {
     entries.extend(material.collapse_stiffness.map(|c| ("collapse_stiffness", number(c))));
     entries.extend([
         ("collapse_ratio", number(material.collapse_ratio)),
-        ("control", number(material.control)),
         ("yield_strain", number(material.yield_strain)),
         ("creep", number(material.creep)),
         ("max_plastic_strain", number(material.max_plastic_strain)),
@@ -178,6 +177,7 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         ("viscosity", number(material.viscosity)),
         ("cohesion", number(material.cohesion)),
     ]);
+    entries.extend(material.control.map(|c| ("control", number(c))));
     entries.extend(material.anisotropy.as_ref().map(|a| ("anisotropy", table(anisotropy_keys(a)))));
     entries
 }

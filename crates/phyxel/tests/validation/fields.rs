@@ -162,8 +162,14 @@ fn solve_patch(sample: &Sample) -> f64 {
     let constraints = Constraints { held, ..Constraints::default() };
     // One step of ten seconds is static.
     let dt = 10.0;
-    let problem =
-        Problem { stencils: model.stencils(), laws: &laws, dt, gravity: DVec3::ZERO, constraints: &constraints };
+    let problem = Problem {
+        stencils: model.stencils(),
+        laws: &laws,
+        stored_strains: &[],
+        dt,
+        gravity: DVec3::ZERO,
+        constraints: &constraints,
+    };
     let mut solver = Solver::default();
     solver.options.max_newton = 30;
     solver.options.newton_tolerance = 1e-7;

@@ -11,6 +11,8 @@ pub mod literal;
 mod model;
 #[cfg(test)]
 mod model_tests;
+#[cfg(test)]
+mod plastic_tests;
 pub mod reference;
 pub mod smoothing;
 #[cfg(test)]

@@ -9,7 +9,8 @@ use super::fast::{Engine, Extremes, Instructions, MoveReport, PackedEngine, Pass
 use super::stencils::{StencilOptions, StencilReport, Stencils};
 use super::time_step::{STEP_SAFETY, estimated_limit};
 use crate::error::{Diagnostic, Result};
-use crate::materials::ElasticLaw;
+use crate::materials::plastic::{self, Symmetric, to_matrix};
+use crate::materials::{ElasticLaw, PlasticLaw};
 use crate::points::Points;
 use crate::sampling::SurfacePatch;
 use crate::scene::{MaterialSpec, Precision};
@@ -46,6 +47,7 @@ struct Body {
     range: Range<usize>,
     rotation: DMat3,
     law: ElasticLaw,
+    plastic_law: PlasticLaw,
     density: f64,
     /// Estimated limit of stability [s].
     step_limit: f64,
@@ -98,12 +100,14 @@ impl MlsModel {
             bodies: Vec::with_capacity(bodies.len()),
             range,
             engine,
-            extremes: Extremes { max_strain: 0.0, min_det: 1.0 },
+            extremes: Extremes { max_strain: 0.0, min_det: 1.0, dissipated: 0.0 },
         };
         for (body, range) in bodies.iter().zip(ranges) {
             let law = ElasticLaw::from_spec(body.material, body.rotation)?;
             let density = body.material.density;
-            model.bodies.push(Body { range, rotation: body.rotation, law, density, step_limit: f64::INFINITY });
+            let plastic_law = PlasticLaw::from_spec(body.material);
+            let step_limit = f64::INFINITY;
+            model.bodies.push(Body { range, rotation: body.rotation, law, plastic_law, density, step_limit });
             model.apply_law(model.bodies.len() - 1);
         }
         model.load_positions(points);
@@ -114,12 +118,14 @@ impl MlsModel {
     pub fn set_material(&mut self, body: usize, material: &MaterialSpec) -> Result<()> {
         let rotation = self.bodies[body].rotation;
         self.bodies[body].law = ElasticLaw::from_spec(material, rotation)?;
+        self.bodies[body].plastic_law = PlasticLaw::from_spec(material);
         self.bodies[body].density = material.density;
         self.apply_law(body);
         Ok(())
     }
 
     fn apply_law(&mut self, body: usize) {
+        self.engine.set_plastic_law(body, self.bodies[body].plastic_law);
         let body = &mut self.bodies[body];
         self.engine.set_law(&self.stencils, body.range.clone(), &body.law);
         body.step_limit = estimated_limit(&self.stencils, body.range.clone(), &body.law, body.density);
@@ -135,7 +141,7 @@ impl MlsModel {
     /// Stretch stiffens St. Venant-Kirchhoff matter, λ + 2μ growing by about 1 + 3|G|, and the collapse guard adds its
     /// own stiffness where it acts; the limit falls with the root of both. One value for all bodies, from the extremes.
     pub fn step_reduction(&self) -> f64 {
-        let Extremes { max_strain, min_det } = self.extremes;
+        let Extremes { max_strain, min_det, .. } = self.extremes;
         let growth = |body: &Body| {
             let crushed = if min_det < body.law.collapse_ratio { body.law.collapse_stiffness } else { 0.0 };
             1.0 + 3.0 * max_strain.min(10.0) + crushed / body.law.longitudinal_modulus()
@@ -158,7 +164,50 @@ impl MlsModel {
 
     /// Pass 1: strains and stresses at the present displacements; records the extremes.
     pub fn compute_stresses(&mut self, _points: &Points) {
-        self.extremes = self.engine.compute_stresses();
+        self.extremes = self.engine.compute_stresses(0.0);
+    }
+
+    /// As `compute_stresses`, after plastic flow over `dt` [s] at the present displacements; returns the energy that the
+    /// flow took [J].
+    pub fn flow_and_compute_stresses(&mut self, _points: &Points, dt: f64) -> f64 {
+        self.extremes = self.engine.compute_stresses(dt);
+        self.extremes.dissipated
+    }
+
+    /// Whether a body is or was plastic, so that plastic strain is kept.
+    pub fn has_plastic(&self) -> bool {
+        self.engine.has_plastic()
+    }
+
+    /// Plastic Green strain of each point of the model; empty while no body is or was plastic.
+    pub fn plastic_strains(&self, out: &mut Vec<Symmetric>) {
+        out.clear();
+        if self.has_plastic() {
+            out.extend((0..self.range.len()).map(|i| self.engine.plastic_strain(i)));
+        }
+    }
+
+    /// Puts back what `plastic_strains` gave.
+    pub fn set_plastic_strains(&mut self, strains: &[Symmetric]) {
+        strains.iter().enumerate().for_each(|(i, s)| self.engine.set_plastic_strain(i, *s));
+    }
+
+    /// Norm of the plastic Green strain of point i.
+    pub fn plastic_norm(&self, i: usize) -> f64 {
+        plastic::norm(&self.engine.plastic_strain(i))
+    }
+
+    /// Plastic strain of each point as JᵀJ - I measures it, for the implicit solver; empty as `plastic_strains`.
+    pub fn stored_strains(&self, out: &mut Vec<DMat3>) {
+        out.clear();
+        if self.has_plastic() {
+            out.extend((0..self.range.len()).map(|i| self.stored_strain(i)));
+        }
+    }
+
+    /// Plastic strain of point i as JᵀJ - I measures it.
+    pub fn stored_strain(&self, i: usize) -> DMat3 {
+        to_matrix(&self.engine.plastic_strain(i)) * 2.0
     }
 
     /// Pass 2: `v += dt ((internal + external force) / m + gravity)`, external forces zeroed.
@@ -240,7 +289,8 @@ impl MlsModel {
         self.load_positions(points);
         let energy = |i: usize, law: &ElasticLaw| {
             let local = self.engine.local(i);
-            law.energy_density(local.gradient) * self.stencils.volumes[i] + local.control_energy
+            let density = law.energy_density_stored(local.gradient, self.stored_strain(i));
+            density * self.stencils.volumes[i] + local.control_energy
         };
         for (body, out) in self.bodies.iter().zip(per_body) {
             let energies: Vec<f64> = body.range.clone().into_par_iter().map(|i| energy(i, &body.law)).collect();

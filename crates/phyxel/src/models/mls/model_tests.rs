@@ -14,7 +14,7 @@ use std::ops::Range;
 const INSTRUCTIONS: [Instructions; 4] =
     [Instructions::Base, Instructions::Avx2, Instructions::Avx2Fma, Instructions::Avx512];
 
-fn material(young: f64, poisson: f64) -> MaterialSpec {
+pub(super) fn material(young: f64, poisson: f64) -> MaterialSpec {
     MaterialSpec {
         young,
         poisson,
@@ -39,15 +39,15 @@ fn wood() -> MaterialSpec {
 
 /// A box of n points with surface patches, moved apart by `jitter` spacings; spacing grows along x by `grading` in all.
 #[derive(Clone)]
-struct Cube {
-    side: [usize; 3],
-    spacing: f64,
-    jitter: f64,
-    grading: f64,
+pub(super) struct Cube {
+    pub side: [usize; 3],
+    pub spacing: f64,
+    pub jitter: f64,
+    pub grading: f64,
 }
 
 impl Cube {
-    fn new(side: usize) -> Self {
+    pub fn new(side: usize) -> Self {
         Self { side: [side; 3], spacing: 0.05, jitter: 0.0, grading: 1.0 }
     }
 
@@ -95,15 +95,15 @@ impl Cube {
 }
 
 /// Three bodies: jittered and graded, odd counts so that blocks of eight straddle bodies and materials.
-struct Scene {
-    points: Points,
-    ranges: Vec<Range<usize>>,
-    materials: Vec<MaterialSpec>,
+pub(super) struct Scene {
+    pub points: Points,
+    pub ranges: Vec<Range<usize>>,
+    pub materials: Vec<MaterialSpec>,
     patches: Vec<Vec<SurfacePatch>>,
 }
 
 impl Scene {
-    fn of(cubes: &[(Cube, MaterialSpec)]) -> Self {
+    pub fn of(cubes: &[(Cube, MaterialSpec)]) -> Self {
         let mut scene = Self { points: Points::default(), ranges: vec![], materials: vec![], patches: vec![] };
         for (body, (cube, material)) in cubes.iter().enumerate() {
             let start = scene.points.len();
@@ -115,7 +115,7 @@ impl Scene {
         scene
     }
 
-    fn mixed_bodies() -> Self {
+    pub fn mixed_bodies() -> Self {
         Self::of(&[
             (Cube { jitter: 0.25, side: [7, 5, 5], ..Cube::new(5) }, material(1e6, 0.3)),
             (Cube { grading: 3.0, jitter: 0.1, side: [9, 5, 3], ..Cube::new(5) }, wood()),
@@ -134,16 +134,16 @@ impl Scene {
             .collect()
     }
 
-    fn model(&self, precision: Precision, instructions: Instructions) -> MlsModel {
+    pub fn model(&self, precision: Precision, instructions: Instructions) -> MlsModel {
         MlsModel::with_instructions(&self.points, &self.bodies(), precision, instructions).unwrap()
     }
 
-    fn laws(&self) -> Vec<ElasticLaw> {
+    pub fn laws(&self) -> Vec<ElasticLaw> {
         self.bodies().iter().map(|b| ElasticLaw::from_spec(b.material, b.rotation).unwrap()).collect()
     }
 
     /// A large smooth deformation with a rotation and a shift, crushed in places, plus noise.
-    fn deform(&mut self) {
+    pub fn deform(&mut self) {
         let mut random = Random::new(3, 0);
         let turn = DMat3::from_rotation_z(0.7);
         for i in 0..self.points.len() {
@@ -153,16 +153,16 @@ impl Scene {
         }
     }
 
-    fn displacements(&self) -> Vec<DVec3> {
+    pub fn displacements(&self) -> Vec<DVec3> {
         self.points.positions.iter().zip(&self.points.rest_positions).map(|(x, r)| *x - *r).collect()
     }
 }
 
-fn rms(values: &[DVec3]) -> f64 {
+pub(super) fn rms(values: &[DVec3]) -> f64 {
     (values.iter().map(|v| v.length_squared()).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-fn worst(a: &[DVec3], b: &[DVec3]) -> f64 {
+pub(super) fn worst(a: &[DVec3], b: &[DVec3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (*a - *b).length()).fold(0.0, f64::max)
 }
 

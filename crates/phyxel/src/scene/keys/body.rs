@@ -139,12 +139,11 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
         "Volume ratio below which `collapse_stiffness` acts.",
         "out of the range of ordinary loads",
     ),
-    with(
+    absent(
         "control",
         Kind::Quantity(D::NONE, Range::Between(0.0, 100.0)),
-        "1.5",
+        "1.5, which bends and twists as theory says; 0.3 for a body that is or becomes plastic, so that bends stay",
         "Strength of the control of zero-energy modes.",
-        "smallest that keeps points from pairing, without stiffening",
     ),
     with(
         "yield_strain",

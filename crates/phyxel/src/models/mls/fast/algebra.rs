@@ -36,6 +36,8 @@ pub(crate) struct LaneExtremes<T> {
     pub volume_strain: [T; LANES],
     /// Sum of the squared norms: not finite if any is not, which maxima would hide.
     pub total: [T; LANES],
+    /// Energy that plastic flow took [J].
+    pub dissipated: f64,
 }
 
 impl<T: Real> Default for LaneExtremes<T> {
@@ -44,6 +46,7 @@ impl<T: Real> Default for LaneExtremes<T> {
             strain_squared: [T::default(); LANES],
             volume_strain: [T::default(); LANES],
             total: [T::default(); LANES],
+            dissipated: 0.0,
         }
     }
 }

@@ -8,9 +8,11 @@ use super::layout::{
     StiffnessBlock,
 };
 use super::passes::{Kick, Passes, Shared};
+use super::plastic::PlasticBlock;
 use super::real::Real;
 use crate::linalg::outer;
-use crate::materials::{ElasticLaw, Stiffness};
+use crate::materials::plastic::{Flow, Symmetric};
+use crate::materials::{ElasticLaw, PlasticLaw, Stiffness};
 use crate::models::mls::Stencils;
 use glam::{DMat3, DVec3, DVec4};
 use rayon::prelude::*;
@@ -26,6 +28,8 @@ pub struct Extremes {
     pub max_strain: f64,
     /// Smallest |J|, 1 at most.
     pub min_det: f64,
+    /// Energy that plastic flow took on the way there [J].
+    pub dissipated: f64,
 }
 
 /// What `move_points` saw.
@@ -63,8 +67,16 @@ pub(crate) trait Engine: Send + Sync {
     fn set_law(&mut self, stencils: &Stencils, range: Range<usize>, law: &ElasticLaw);
     /// Takes displacements from positions and rest positions.
     fn load(&mut self, positions: &[DVec3], rest_positions: &[DVec3]);
-    /// Pass 1.
-    fn compute_stresses(&mut self) -> Extremes;
+    /// Sets when and how fast a body yields; from the first plastic body on plastic strain is kept for all points.
+    fn set_plastic_law(&mut self, body: usize, law: PlasticLaw);
+    /// Plastic Green strain of point i.
+    fn plastic_strain(&self, i: usize) -> Symmetric;
+    /// Sets the plastic Green strain of point i, if it is kept.
+    fn set_plastic_strain(&mut self, i: usize, strain: Symmetric);
+    /// Whether plastic strain is kept.
+    fn has_plastic(&self) -> bool;
+    /// Pass 1, after plastic flow over `dt` [s].
+    fn compute_stresses(&mut self, dt: f64) -> Extremes;
     /// Pass 2 into velocities.
     fn kick(&mut self, kick: PointKick);
     /// Pass 2 into forces [N].
@@ -90,6 +102,12 @@ pub(crate) struct PackedEngine<T: Real, D: Displacement> {
     blocks: Vec<Block<T>>,
     stiffnesses: Vec<StiffnessBlock<T>>,
     own: Vec<OwnForces<T>>,
+    /// Per block; empty while no body is or was plastic.
+    plastic: Vec<PlasticBlock>,
+    /// Per body.
+    plastic_laws: Vec<PlasticLaw>,
+    /// Per body, written by `compute_stresses`.
+    flows: Vec<Flow>,
     owners: Vec<Owners>,
     /// Per block, written by `kick`.
     nets: Vec<[DVec4; 2]>,
@@ -120,6 +138,9 @@ impl<T: Real, D: Displacement> PackedEngine<T, D> {
             owners: (0..block_count).map(|b| Owners::of(block_points(b), bodies)).collect(),
             nets: vec![[DVec4::ZERO; 2]; block_count],
             corrections: vec![DVec3::ZERO; bodies.len()],
+            plastic: Vec::new(),
+            plastic_laws: vec![PlasticLaw::default(); bodies.len()],
+            flows: Vec::new(),
             bodies: bodies.to_vec(),
             anchors: None,
             lists,
@@ -340,23 +361,75 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
         write_displacements(&mut self.nodes[..self.points], 0, &self.bodies, &origins, u);
     }
 
-    fn compute_stresses(&mut self) -> Extremes {
+    fn set_plastic_law(&mut self, body: usize, law: PlasticLaw) {
+        self.plastic_laws[body] = law;
+        if law.creep > 0.0 && self.plastic.is_empty() {
+            let body_of =
+                |i: usize| self.bodies.partition_point(|body| body.end <= i).min(self.bodies.len() - 1) as u32;
+            let block = |b: usize| PlasticBlock {
+                strain: [[0.0; LANES]; 6],
+                bodies: std::array::from_fn(|l| body_of(b * LANES + l)),
+            };
+            self.plastic = (0..self.blocks.len()).map(block).collect();
+        }
+    }
+
+    fn plastic_strain(&self, i: usize) -> Symmetric {
+        self.plastic.get(i / LANES).map_or([0.0; 6], |block| block.of(i % LANES))
+    }
+
+    fn set_plastic_strain(&mut self, i: usize, strain: Symmetric) {
+        if let Some(block) = self.plastic.get_mut(i / LANES) {
+            (0..6).for_each(|k| block.strain[k][i % LANES] = strain[k]);
+        }
+    }
+
+    fn has_plastic(&self) -> bool {
+        !self.plastic.is_empty()
+    }
+
+    fn compute_stresses(&mut self, dt: f64) -> Extremes {
         let parallel = self.parallel();
-        let shared =
-            Shared { lists: &self.lists, nodes: &self.nodes, blocks: &self.blocks, stiffnesses: &self.stiffnesses };
-        let pass = self.passes.stress;
-        let work = |(chunk, ((records, own), extremes)): (usize, ((&mut [_], &mut [_]), &mut _))| {
-            // SAFETY: `new` checked the indices, `Passes::select` the CPU.
-            *extremes = unsafe { pass(&shared, chunk * CHUNK_BLOCKS, records, own) };
+        self.flows.clear();
+        self.flows.extend(self.plastic_laws.iter().map(|law| law.over(dt)));
+        let shared = Shared {
+            lists: &self.lists,
+            nodes: &self.nodes,
+            blocks: &self.blocks,
+            stiffnesses: &self.stiffnesses,
+            flows: &self.flows,
         };
+        let pass = self.passes.stress;
+        let work = |chunk: usize, records: &mut [_], own: &mut [_], extremes: &mut _, plastic: &mut [_]| {
+            // SAFETY: `new` checked the indices, `Passes::select` the CPU.
+            *extremes = unsafe { pass(&shared, chunk * CHUNK_BLOCKS, records, own, plastic) };
+        };
+        let elastic = |(chunk, ((records, own), extremes)): (usize, ((&mut [_], &mut [_]), &mut _))| {
+            work(chunk, records, own, extremes, &mut []);
+        };
+        let flowing = |(chunk, (((records, own), extremes), plastic)): (
+            usize,
+            (((&mut [_], &mut [_]), &mut _), &mut [PlasticBlock]),
+        )| work(chunk, records, own, extremes, plastic);
         if parallel {
             let chunks = self.records.par_chunks_mut(CHUNK).zip(self.own.par_chunks_mut(CHUNK_BLOCKS));
-            chunks.zip(self.extremes.par_iter_mut()).enumerate().for_each(work);
+            let chunks = chunks.zip(self.extremes.par_iter_mut());
+            if self.plastic.is_empty() {
+                chunks.enumerate().for_each(elastic);
+            } else {
+                chunks.zip(self.plastic.par_chunks_mut(CHUNK_BLOCKS)).enumerate().for_each(flowing);
+            }
         } else {
             let chunks = self.records.chunks_mut(CHUNK).zip(self.own.chunks_mut(CHUNK_BLOCKS));
-            chunks.zip(self.extremes.iter_mut()).enumerate().for_each(work);
+            let chunks = chunks.zip(self.extremes.iter_mut());
+            if self.plastic.is_empty() {
+                chunks.enumerate().for_each(elastic);
+            } else {
+                chunks.zip(self.plastic.chunks_mut(CHUNK_BLOCKS)).enumerate().for_each(flowing);
+            }
         }
-        self.extremes.iter().fold(Extremes { max_strain: 0.0, min_det: 1.0 }, |mut sum, chunk| {
+        self.extremes.iter().fold(Extremes { max_strain: 0.0, min_det: 1.0, dissipated: 0.0 }, |mut sum, chunk| {
+            sum.dissipated += chunk.dissipated;
             for l in 0..LANES {
                 let finite = chunk.total[l].f64().is_finite();
                 let strain = if finite { chunk.strain_squared[l].f64().sqrt() } else { f64::INFINITY };
@@ -471,6 +544,6 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
         let lists =
             size_of_val(&*self.lists.starts) + size_of_val(&*self.lists.indices) + size_of_val(&*self.lists.weights);
         let points = size_of_val(&*self.nodes) + size_of_val(&*self.records) + size_of_val(&*self.own);
-        lists + points + size_of_val(&*self.blocks) + size_of_val(&*self.stiffnesses)
+        lists + points + size_of_val(&*self.blocks) + size_of_val(&*self.stiffnesses) + size_of_val(&*self.plastic)
     }
 }

@@ -11,6 +11,7 @@ mod engine;
 mod layout;
 mod pair;
 mod passes;
+mod plastic;
 mod real;
 
 pub(super) use engine::{Engine, PackedEngine, PointKick};

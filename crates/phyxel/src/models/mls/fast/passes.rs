@@ -10,7 +10,9 @@ use super::layout::{
     StiffnessBlock,
 };
 use super::pair::{Pair, Portable};
+use super::plastic::{PlasticBlock, flow};
 use super::real::Real;
+use crate::materials::plastic::Flow;
 use glam::{DVec3, DVec4};
 use std::ops::Range;
 
@@ -20,11 +22,13 @@ pub(crate) struct Shared<'a, T, D> {
     pub nodes: &'a [Node<T, D>],
     pub blocks: &'a [Block<T>],
     pub stiffnesses: &'a [StiffnessBlock<T>],
+    /// Plastic flow of each body in this step.
+    pub flows: &'a [Flow],
 }
 
-/// Pass 1 over the blocks from `first` on, as many as `own` has.
+/// Pass 1 over the blocks from `first` on, as many as `own` has; plastic states of these blocks, or none.
 pub(crate) type StressPass<T, D> =
-    unsafe fn(&Shared<T, D>, usize, &mut [Record<T>], &mut [OwnForces<T>]) -> LaneExtremes<T>;
+    unsafe fn(&Shared<T, D>, usize, &mut [Record<T>], &mut [OwnForces<T>], &mut [PlasticBlock]) -> LaneExtremes<T>;
 /// Pass 2: forces of the points from `first * LANES` on, as many as `out` has.
 pub(crate) type ForcePass<T> = unsafe fn(&PairLists<T>, &[Record<T>], usize, &[OwnForces<T>], &mut [DVec3]);
 /// Pass 2 fused with the change of velocity.
@@ -65,6 +69,7 @@ unsafe fn stress_pass<P: Pair>(
     first: usize,
     records: &mut [Record<P::T>],
     own: &mut [OwnForces<P::T>],
+    plastic: &mut [PlasticBlock],
 ) -> LaneExtremes<P::T> {
     let zero = P::T::default();
     let mut extremes = LaneExtremes::default();
@@ -82,6 +87,10 @@ unsafe fn stress_pass<P: Pair>(
             None => stress::<P::T, false, false>(block, &isotropic, &lanes, &mut sent, &mut extremes),
             Some(full) if P::FMA => stress::<P::T, true, true>(block, full, &lanes, &mut sent, &mut extremes),
             Some(full) => stress::<P::T, false, true>(block, full, &lanes, &mut sent, &mut extremes),
+        }
+        if let Some(plastic) = plastic.get_mut(k) {
+            let stiffness = shared.stiffnesses.get(block.stiffness as usize);
+            extremes.dissipated += flow(block, stiffness, &lanes, plastic, shared.flows, &mut sent);
         }
         write_rows::<P>(&sent, out);
         *own = sent.own;
@@ -221,9 +230,10 @@ macro_rules! shell {
                 first: usize,
                 records: &mut [Record<P::T>],
                 own: &mut [OwnForces<P::T>],
+                plastic: &mut [PlasticBlock],
             ) -> LaneExtremes<P::T> {
                 // SAFETY: the caller vouches for the lists.
-                unsafe { stress_pass::<P>(shared, first, records, own) }
+                unsafe { stress_pass::<P>(shared, first, records, own, plastic) }
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn force<P: Pair>(

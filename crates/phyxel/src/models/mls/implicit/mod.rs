@@ -58,6 +58,8 @@ pub struct Problem<'a> {
     pub stencils: &'a Stencils,
     /// One law per body.
     pub laws: &'a [ElasticLaw],
+    /// Plastic strain of each point in the measure JᵀJ - I; empty: none.
+    pub stored_strains: &'a [DMat3],
     /// Time step [s].
     pub dt: f64,
     /// Acceleration of gravity [m/s²].
@@ -99,7 +101,12 @@ impl Solver {
     /// Replaces the velocities by those at the end of the step; positions are left to the caller (x += dt v).
     /// External forces are read and zeroed.
     pub fn solve(&mut self, problem: &Problem, points: &mut Points) -> SolveReport {
-        let solid = Solid { stencils: problem.stencils, laws: problem.laws, bodies: &points.bodies };
+        let solid = Solid {
+            stencils: problem.stencils,
+            laws: problem.laws,
+            bodies: &points.bodies,
+            stored_strains: problem.stored_strains,
+        };
         self.operator.prepare(solid);
         self.predict(problem, points);
         let mut energy = self.start(problem, solid, points);

@@ -57,12 +57,17 @@ pub(super) struct Solid<'a> {
     pub stencils: &'a Stencils,
     pub laws: &'a [ElasticLaw],
     pub bodies: &'a [u32],
+    pub stored_strains: &'a [DMat3],
 }
 
 impl Solid<'_> {
     #[inline]
     fn law(&self, i: usize) -> &ElasticLaw {
         &self.laws[self.bodies[i] as usize]
+    }
+    #[inline]
+    fn stored(&self, i: usize) -> DMat3 {
+        self.stored_strains.get(i).copied().unwrap_or(DMat3::ZERO)
     }
 }
 
@@ -91,12 +96,12 @@ impl Operator {
             w * r.length_squared()
         });
         let control = 0.5 * self.fixed[i].control * residuals.sum::<f64>();
-        control + self.fixed[i].volume * solid.law(i).energy_density(found.corrected)
+        control + self.fixed[i].volume * solid.law(i).energy_density_stored(found.corrected, solid.stored(i))
     }
 
     /// Elastic and control forces at the displacements u [N].
     pub fn forces(&mut self, solid: Solid, u: &[DVec3], out: &mut [DVec3]) {
-        self.first_pass(solid, u, |i, gradient| solid.law(i).first_piola(gradient));
+        self.first_pass(solid, u, |i, gradient| solid.law(i).first_piola_stored(gradient, solid.stored(i)));
         self.second_pass(solid.stencils, u, out);
     }
 
@@ -105,7 +110,7 @@ impl Operator {
         let mut tangents = std::mem::take(&mut self.tangents);
         let tangent = |i: usize| {
             let gradient = self.gradients(solid.stencils, u, i).corrected;
-            solid.law(i).tangent(gradient, DMat3::ZERO, TangentKind::Positive)
+            solid.law(i).tangent(gradient, solid.stored(i), TangentKind::Positive)
         };
         (0..u.len()).into_par_iter().with_min_len(256).map(tangent).collect_into_vec(&mut tangents);
         self.tangents = tangents;

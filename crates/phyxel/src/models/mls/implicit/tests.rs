@@ -41,7 +41,8 @@ impl Body {
     }
 
     fn step(&mut self, gravity: DVec3, constraints: &Constraints) -> SolveReport {
-        let problem = Problem { stencils: &self.stencils, laws: &self.laws, dt: DT, gravity, constraints };
+        let problem =
+            Problem { stencils: &self.stencils, laws: &self.laws, stored_strains: &[], dt: DT, gravity, constraints };
         let report = self.solver.solve(&problem, &mut self.points);
         for (x, v) in self.points.positions.iter_mut().zip(&self.points.velocities) {
             *x += *v * DT;
@@ -77,7 +78,7 @@ fn operator_equals_the_reference() {
     let body = Body::new([5, 4, 4], 1e5);
     let u: Vec<DVec3> = noise(body.points.len(), 5).iter().map(|r| *r * 0.03).collect();
     let direction = noise(body.points.len(), 6);
-    let solid = Solid { stencils: &body.stencils, laws: &body.laws, bodies: &body.points.bodies };
+    let solid = Solid { stencils: &body.stencils, laws: &body.laws, bodies: &body.points.bodies, stored_strains: &[] };
     let reference = Reference::new(&body.stencils, &body.laws);
     let mut operator = Operator::default();
     operator.prepare(solid);
@@ -224,7 +225,14 @@ fn touching_points_push_each_other_apart() {
     let pair = PairPenalty { i: 1, j: 0, normal: DVec3::X, gap_deficit: 0.01, stiffness: 1e4 };
     let constraints = Constraints { pairs: vec![pair], ..Constraints::default() };
     let laws = [ElasticLaw::isotropic(1e5, 0.3); 2];
-    let problem = Problem { stencils: &stencils, laws: &laws, dt: DT, gravity: DVec3::ZERO, constraints: &constraints };
+    let problem = Problem {
+        stencils: &stencils,
+        laws: &laws,
+        stored_strains: &[],
+        dt: DT,
+        gravity: DVec3::ZERO,
+        constraints: &constraints,
+    };
     let report = Solver::default().solve(&problem, &mut points);
     let speed = DT * 1e4 * 0.01 / (1.0 + 2.0 * DT * DT * 1e4);
     assert!(report.converged);
@@ -258,7 +266,7 @@ fn cpu_nanoseconds() -> f64 {
 #[ignore = "a measurement: cargo test --release product_cost -- --ignored --nocapture"]
 fn product_cost() {
     let body = Body::new([27, 27, 27], 1e6);
-    let solid = Solid { stencils: &body.stencils, laws: &body.laws, bodies: &body.points.bodies };
+    let solid = Solid { stencils: &body.stencils, laws: &body.laws, bodies: &body.points.bodies, stored_strains: &[] };
     let mut operator = Operator::default();
     let n = body.points.len();
     let direction = noise(n, 6);
