@@ -72,7 +72,15 @@ impl Stiffness {
     pub fn young(&self) -> f64 {
         match self {
             Self::Isotropic { lambda, mu } => mu * (3.0 * lambda + 2.0 * mu) / (lambda + mu),
-            Self::Anisotropic(c) => 3.0 / (0..3).map(|axis| compliance_entry(c, axis)).sum::<f64>(),
+            Self::Anisotropic(c) => 3.0 / (0..3).map(|axis| compliance_column(c, axis)[axis]).sum::<f64>(),
+        }
+    }
+
+    /// Inverse of a direction-dependent stiffness: strains with doubled shear from stresses [1/Pa]; None when isotropic.
+    pub fn compliance(&self) -> Option<Voigt> {
+        match self {
+            Self::Isotropic { .. } => None,
+            Self::Anisotropic(c) => Some(std::array::from_fn(|column| compliance_column(c, column))),
         }
     }
 }
@@ -178,15 +186,18 @@ fn cholesky(c: &Voigt) -> Option<Voigt> {
     Some(l)
 }
 
-// Entry (axis, axis) of the inverse.
-fn compliance_entry(c: &Voigt, axis: usize) -> f64 {
-    let Some(l) = cholesky(c) else { return f64::INFINITY };
+// A column of the inverse, infinite where there is none.
+fn compliance_column(c: &Voigt, column: usize) -> [f64; 6] {
+    let Some(l) = cholesky(c) else { return [f64::INFINITY; 6] };
     let mut y = [0.0; 6];
     for i in 0..6 {
-        let unit = if i == axis { 1.0 } else { 0.0 };
+        let unit = if i == column { 1.0 } else { 0.0 };
         y[i] = (unit - (0..i).map(|k| l[i][k] * y[k]).sum::<f64>()) / l[i][i];
     }
-    y.iter().map(|value| value * value).sum()
+    for i in (0..6).rev() {
+        y[i] = (y[i] - (i + 1..6).map(|k| l[k][i] * y[k]).sum::<f64>()) / l[i][i];
+    }
+    y
 }
 
 // Gershgorin bound in the basis where shear is counted as a tensor (Mandel), which bounds every acoustic tensor.

@@ -6,4 +6,5 @@
 mod fields;
 mod lab;
 mod motion;
+mod starts;
 mod statics;

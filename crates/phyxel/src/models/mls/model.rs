@@ -10,7 +10,7 @@ use super::stencils::{StencilOptions, StencilReport, Stencils};
 use super::time_step::{STEP_SAFETY, estimated_limit};
 use crate::error::{Diagnostic, Result};
 use crate::materials::plastic::{self, Symmetric, to_matrix};
-use crate::materials::{ElasticLaw, PlasticLaw};
+use crate::materials::{ElasticLaw, Grain, PlasticLaw};
 use crate::points::Points;
 use crate::sampling::SurfacePatch;
 use crate::scene::{MaterialSpec, Precision};
@@ -77,8 +77,12 @@ impl MlsModel {
         let patches: Vec<_> = bodies.iter().map(|body| body.patches).collect();
         let rest_positions = &points.rest_positions[range.clone()];
         let volumes = &points.volumes[range.clone()];
+        let laws = bodies.iter().map(|body| ElasticLaw::from_spec(body.material, body.rotation));
+        let laws: Vec<ElasticLaw> = laws.collect::<Result<_>>()?;
+        let grains: Vec<_> = laws.iter().map(|law| Grain::of(&law.stiffness)).collect();
+        let options = StencilOptions::default();
         let (stencils, report) =
-            Stencils::build(rest_positions, volumes, &ranges, &patches, &StencilOptions::default());
+            Stencils::build_with_grain(rest_positions, volumes, &ranges, &patches, &grains, &options);
         if stencils.reverse.is_some() || stencils.neighbors.len() as u64 * 2 > u32::MAX as u64 {
             return Err(Diagnostic::new("the neighborhoods of the points are too large to be packed").into());
         }
@@ -102,8 +106,7 @@ impl MlsModel {
             engine,
             extremes: Extremes { max_strain: 0.0, min_det: 1.0, dissipated: 0.0 },
         };
-        for (body, range) in bodies.iter().zip(ranges) {
-            let law = ElasticLaw::from_spec(body.material, body.rotation)?;
+        for ((body, range), law) in bodies.iter().zip(ranges).zip(laws) {
             let density = body.material.density;
             let plastic_law = PlasticLaw::from_spec(body.material);
             let step_limit = f64::INFINITY;
@@ -114,7 +117,7 @@ impl MlsModel {
         Ok(model)
     }
 
-    /// Changes the material of a body; stencils and state stay.
+    /// Changes the material of a body; stencils and state stay, and with them the directions of the first grain in the weights.
     pub fn set_material(&mut self, body: usize, material: &MaterialSpec) -> Result<()> {
         let rotation = self.bodies[body].rotation;
         self.bodies[body].law = ElasticLaw::from_spec(material, rotation)?;

@@ -5,7 +5,7 @@ use super::reference::Reference;
 use super::stencils::{StencilOptions, Stencils};
 use super::test_bodies::{BoxBody, noise};
 use crate::linalg::double_dot;
-use crate::materials::{ElasticLaw, Stiffness};
+use crate::materials::{ElasticLaw, Grain, Stiffness};
 use crate::scene::Anisotropy;
 use glam::{DMat3, DVec3};
 
@@ -124,7 +124,33 @@ fn laws() -> Vec<ElasticLaw> {
         ElasticLaw { volume_stiffness: 2e5, ..none },
         ElasticLaw { collapse_stiffness: 3e5, collapse_ratio: 1.1, ..none },
         ElasticLaw { control_modulus: 1.5e5, ..none },
+        ElasticLaw { stiffness, control_modulus: 1.5e5, ..none },
     ]
+}
+
+// The stencils of `body` for a law: weights follow its grain.
+fn stencils_for(law: &ElasticLaw) -> Stencils {
+    let (body, _) = body();
+    let (grains, range) = ([Grain::of(&law.stiffness)], 0..body.positions.len());
+    Stencils::build_with_grain(&body.positions, &body.volumes, &[range], &[&body.patches], &grains, &exact()).0
+}
+
+#[test]
+fn a_grain_keeps_affine_fields_exact_and_scales_the_control_with_direction() {
+    let wood = laws()[5];
+    let (stencils, grain) = (stencils_for(&wood), Grain::of(&wood.stiffness).unwrap());
+    let (_, plain) = body();
+    assert!(stencils.reverse.is_none(), "one list serves both directions");
+    let slope = DMat3::from_cols_array(&[0.3, -0.1, 0.2, 0.5, 0.7, -0.4, 0.1, 0.6, -0.2]);
+    let field: Vec<DVec3> = stencils.rest_positions.iter().map(|x| slope * *x).collect();
+    for i in 0..stencils.len() {
+        assert!(norm(stencils.gradient(i, &field) - slope) < 1e-11);
+        let ratio = stencils.control_stiffness(i, 1e5) / plain.control_stiffness(i, 1e5);
+        assert!((ratio - 1.0).abs() < 1e-12, "{ratio}");
+        for ((j, w), (_, w_plain)) in stencils.of(i).zip(plain.of(i)) {
+            assert_eq!(w, w_plain * grain.relative_young(stencils.rest_vector(i, j)));
+        }
+    }
 }
 
 #[test]
@@ -134,7 +160,7 @@ fn force_is_minus_the_derivative_of_the_energy_for_every_term() {
     let direction = noise(stencils.len(), 6);
     let moved = |step: f64| -> Vec<DVec3> { u.iter().zip(&direction).map(|(u, d)| *u + *d * step).collect() };
     for (k, law) in laws().into_iter().enumerate() {
-        let laws = [law];
+        let (laws, stencils) = ([law], stencils_for(&law));
         let reference = Reference::new(&stencils, &laws);
         let eps = 1e-6;
         let slope = (reference.energies(&moved(eps)).total() - reference.energies(&moved(-eps)).total()) / (2.0 * eps);
@@ -150,6 +176,7 @@ fn momentum_is_kept_and_rigid_motion_is_free() {
     let rigid: Vec<DVec3> = body.positions.iter().map(|x| turn * *x - *x + DVec3::new(3.0, -1.0, 2.0)).collect();
     let u: Vec<DVec3> = noise(stencils.len(), 5).iter().zip(&rigid).map(|(r, rigid)| *r * 0.02 + *rigid).collect();
     for law in laws() {
+        let stencils = stencils_for(&law);
         let laws = [ElasticLaw { collapse_ratio: law.collapse_ratio.min(0.95), ..law }];
         let reference = Reference::new(&stencils, &laws);
         let forces = reference.forces(&u).total();

@@ -11,11 +11,15 @@
 //! so that ∇u_i = Σ_j u_ij d~_ijᵀ. Both are exact for affine fields. The vector field q comes from `gradient` and is zero
 //! where no correction is wanted. Stencils never cross bodies.
 //!
+//! In a direction-dependent material a weight is also proportional to Young's modulus along x_ij: the zero-energy control, an
+//! elastic energy of second gradients, is then as stiff in each direction as the matter is (docs/methods/mls.md).
+//!
 //! Differs from [MKN04] §3.2: the support radius of a pair is the mean of its two points', so that weights are symmetric
 //! and one list serves both directions; volumes come from the sampler.
 
 use super::gradient::{self, CorrectionOptions, CorrectionReport};
 use crate::linalg::{outer, safe_inverse, trace};
+use crate::materials::Grain;
 use crate::sampling::SurfacePatch;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -37,13 +41,13 @@ pub struct Stencils {
     pub starts: Vec<usize>,
     /// Neighbors, ascending in each range, the point itself not among them.
     pub neighbors: Vec<u32>,
-    /// Weights w_ij of the pairs, dimensionless.
+    /// Weights w_ij of the pairs, dimensionless; with a grain times the relative Young's modulus along x_ij.
     pub weights: Vec<f64>,
     /// The transposed lists when w_ij ≠ w_ji; None when one list serves both directions.
     pub reverse: Option<ReverseLists>,
     /// Safe inverses of the moment matrices [1/m²]; a missing direction has inverse 0, so J = I there.
     pub inverse_moments: Vec<DMat3>,
-    /// Traces of the moment matrices [m²].
+    /// Traces of the moment matrices, without the factor of a grain [m²].
     pub moment_traces: Vec<f64>,
     /// Number of directions each point sees: 3, fewer for coplanar, collinear or missing neighbors.
     pub ranks: Vec<u8>,
@@ -110,11 +114,24 @@ impl Stencils {
         patches: &[&[SurfacePatch]],
         options: &StencilOptions,
     ) -> (Self, StencilReport) {
+        Self::build_with_grain(rest_positions, volumes, bodies, patches, &[], options)
+    }
+
+    /// As `build`, for bodies some of which are made of direction-dependent materials; no entry means no grain.
+    pub fn build_with_grain(
+        rest_positions: &[DVec3],
+        volumes: &[f64],
+        bodies: &[Range<usize>],
+        patches: &[&[SurfacePatch]],
+        grains: &[Option<Grain>],
+        options: &StencilOptions,
+    ) -> (Self, StencilReport) {
         let mut report = StencilReport::default();
         let mut all = Self { starts: vec![0], ..Self::default() };
         for (body, range) in bodies.iter().enumerate() {
-            let (mut one, enlarged) =
-                super::support::one_body(&rest_positions[range.clone()], &volumes[range.clone()], options);
+            let (positions, volumes) = (&rest_positions[range.clone()], &volumes[range.clone()]);
+            let grain = grains.get(body).and_then(Option::as_ref);
+            let (mut one, enlarged) = super::support::one_body(positions, volumes, grain, options);
             report.enlarged += enlarged;
             if let Some(correction) = &options.correction {
                 let surface = patches.get(body).copied().unwrap_or(&[]);

@@ -3,6 +3,7 @@
 use super::stencils::{StencilOptions, Stencils};
 use crate::kernel::poly6_shape;
 use crate::linalg::{SymmetricEigen, outer};
+use crate::materials::Grain;
 use crate::neighbors::{Grid, Neighborhoods};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -15,7 +16,12 @@ const GROWTH: f64 = 1.15;
 const ROUNDS: usize = 5;
 
 /// Stencils of one body without correction, and the number of points whose radius was enlarged.
-pub(super) fn one_body(positions: &[DVec3], volumes: &[f64], options: &StencilOptions) -> (Stencils, usize) {
+pub(super) fn one_body(
+    positions: &[DVec3],
+    volumes: &[f64],
+    grain: Option<&Grain>,
+    options: &StencilOptions,
+) -> (Stencils, usize) {
     let first = radii(positions, options);
     let mut radii = first.clone();
     let mut lists = Neighborhoods::with_radii(positions, &radii);
@@ -38,7 +44,11 @@ pub(super) fn one_body(positions: &[DVec3], volumes: &[f64], options: &StencilOp
         lists = Neighborhoods::with_radii(positions, &radii);
     }
     let enlarged = radii.iter().zip(&first).filter(|(now, first)| now > first).count();
-    (weighted(positions, volumes, radii, lists), enlarged)
+    let mut stencils = weighted(positions, volumes, radii, lists, grain);
+    if grain.is_some() {
+        stencils.moment_traces = plain_traces(&stencils);
+    }
+    (stencils, enlarged)
 }
 
 // h_i = c_h r̄_i. At a surface r̄ is larger than inside because half of the neighbors are missing; the mean over the
@@ -89,12 +99,34 @@ fn pair_radius(radii: &[f64], i: usize, j: usize) -> f64 {
     0.5 * (radii[i] + radii[j])
 }
 
-fn weighted(positions: &[DVec3], volumes: &[f64], radii: Vec<f64>, lists: Neighborhoods) -> Stencils {
+fn weighted(
+    positions: &[DVec3],
+    volumes: &[f64],
+    radii: Vec<f64>,
+    lists: Neighborhoods,
+    grain: Option<&Grain>,
+) -> Stencils {
     let row = |i: usize| {
         let radii = &radii;
-        lists.of(i).map(move |j| poly6_shape((positions[j] - positions[i]).length_squared(), pair_radius(radii, i, j)))
+        lists.of(i).map(move |j| {
+            let x_ij = positions[j] - positions[i];
+            let near = poly6_shape(x_ij.length_squared(), pair_radius(radii, i, j));
+            grain.map_or(near, |grain| near * grain.relative_young(x_ij))
+        })
     };
     let weights = (0..positions.len()).flat_map(row).collect();
     let starts = lists.starts.iter().map(|&start| start as usize).collect();
     Stencils::from_lists(positions.to_vec(), volumes.to_vec(), radii, starts, lists.neighbors, weights)
+}
+
+// Σ_j w |x_ij|² with the weights that a material without grain would have: the scale of the control.
+fn plain_traces(stencils: &Stencils) -> Vec<f64> {
+    let at = |i: usize| {
+        let term = |(j, _): (usize, f64)| {
+            let square = stencils.rest_vector(i, j).length_squared();
+            square * poly6_shape(square, pair_radius(&stencils.support_radii, i, j))
+        };
+        stencils.of(i).map(term).sum()
+    };
+    (0..stencils.len()).into_par_iter().map(at).collect()
 }
