@@ -30,6 +30,9 @@ struct Header {
     work: f64,
     dissipated: f64,
     guard: String,
+    /// Bodies in the care of the flow, and the length of its state at the end of the file [bytes].
+    flowing: Vec<usize>,
+    flow: usize,
 }
 
 impl Simulation for World {
@@ -62,7 +65,11 @@ impl Simulation for World {
         let warm: &[DVec3] = self.implicit.as_ref().map_or(&[], |s| s.warm_start());
         let mut plastic = Vec::new();
         self.mls.plastic_strains(&mut plastic);
+        let mut flow = Vec::new();
+        self.flow.save(&mut flow);
         let header = Header {
+            flowing: (0..self.bodies.len()).filter(|&b| self.flow.manages(b)).collect(),
+            flow: flow.len(),
             points: self.points.len(),
             time: self.time,
             frame: self.frame,
@@ -84,6 +91,7 @@ impl Simulation for World {
             bytes.extend(array.iter().flat_map(|v| v.to_array()).flat_map(f64::to_le_bytes));
         }
         bytes.extend(plastic.into_iter().flatten().flat_map(f64::to_le_bytes));
+        bytes.extend(flow);
         bytes
     }
 
@@ -92,9 +100,11 @@ impl Simulation for World {
         if header.points != self.points.len() || header.events.iter().any(|&e| e >= self.events.len()) {
             return Err(damaged("it was made from another scene or version"));
         }
-        if arrays.len() != 24 * (2 * (header.points + header.plastic) + header.warm_start + header.drags) {
+        let vectors = 24 * (2 * (header.points + header.plastic) + header.warm_start + header.drags);
+        if arrays.len() != vectors + header.flow || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
             return Err(damaged("its length is wrong"));
         }
+        let (arrays, flow) = arrays.split_at(vectors);
         self.time = header.time;
         self.frame = header.frame;
         self.substeps = header.substeps;
@@ -125,6 +135,12 @@ impl Simulation for World {
         let strain = |pair: &[DVec3; 2]| [pair[0].x, pair[0].y, pair[0].z, pair[1].x, pair[1].y, pair[1].z];
         let strains: Vec<_> = strains.as_chunks::<2>().0.iter().map(strain).collect();
         self.mls.set_plastic_strains(&strains);
+        for body in header.flowing {
+            self.take_over(body);
+        }
+        if !self.flow.restore(flow) {
+            return Err(damaged("the state of its melted matter cannot be read"));
+        }
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);
         Ok(())

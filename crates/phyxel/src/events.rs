@@ -75,6 +75,10 @@ impl World {
                 let material = self.bodies[b].material.clone();
                 self.mls.set_material(b, &material)?;
                 self.body_contacts.set_material(b, material.young, material.friction);
+                if let Some(law) = self.mls.laws().nth(b) {
+                    self.flow.set_material(b, &material, law);
+                }
+                self.update_phases();
             }
             EventAction::Release(name) => {
                 self.pins.iter_mut().filter(|p| p.name == *name).for_each(|p| p.released = true)

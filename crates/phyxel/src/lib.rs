@@ -39,6 +39,7 @@ pub mod body;
 mod checkpoint;
 pub mod events;
 pub mod external;
+mod flowing;
 pub mod pins;
 mod setup;
 mod step;

@@ -5,7 +5,7 @@ use crate::contact::{Bodies, Collider, Colliders, ContactBody, Overlap};
 use crate::events::Event;
 use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
-use crate::geometry::{Built, Files, Placed, Pose, Shape, ShapeLibrary, build};
+use crate::geometry::{Bounds, Built, Files, Placed, Pose, Shape, ShapeLibrary, build};
 use crate::guard::Guard;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
@@ -45,7 +45,6 @@ struct Sampled {
 impl World {
     /// Builds the world of a scene; `files` says where the scene's files are.
     pub fn new(scene: &Scene, files: &Files) -> Result<Self> {
-        refuse_flow(scene)?;
         let shapes = ShapeLibrary::new(&scene.shapes, &|_| None);
         let mut warnings = Vec::new();
         let mut points = Points::default();
@@ -55,7 +54,7 @@ impl World {
             let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
             let (mut body, one) = add_body(b, spec, scene.seed, &built, &mut points)?;
-            if becomes_plastic(scene, spec) {
+            if becomes(scene, spec, MaterialSpec::is_plastic) {
                 // The same through all events, so that none of them springs a bend back.
                 body.material.control.get_or_insert(PLASTIC_CONTROL);
             }
@@ -80,6 +79,9 @@ impl World {
         warnings.extend(describe_flat(&mls, points.len()));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
         let implicit = choose_implicit(scene, &mls).then(Solver::default);
+        if scene.integrator == Integrator::Implicit && implicit.is_none() {
+            warnings.push("matter that flows is stepped explicitly: the integrator is explicit".into());
+        }
         let surfaces =
             bodies.iter().zip(sampled).zip(&scene.bodies).map(|((b, s), spec)| bind(b, s, spec, &points, &mls));
         let surfaces = surfaces.collect();
@@ -124,10 +126,13 @@ impl World {
             body_contacts,
             surfaces,
             collider_looks,
+            all_pieces: 0,
             pieces,
             warnings,
+            flow: Default::default(),
         };
         world.start_moving();
+        world.start_flow();
         world.guard = Guard::new(world.limits());
         Ok(world)
     }
@@ -143,44 +148,24 @@ impl World {
     }
 }
 
-/// Refuses matter that this version cannot move: at the start, and as the events make it.
-fn refuse_flow(scene: &Scene) -> Result<()> {
-    let refuse = |key: String, material: &MaterialSpec| {
-        if !material.flows() {
-            return Ok(());
-        }
-        Err(Diagnostic::new("matter with creep and without a yield strain flows, which is not in this version")
-            .key(key)
-            .expected("`creep` 0, or `yield_strain` above 0")
-            .hint("a small `yield_strain`, such as 0.01, for a soft plastic solid"))
-    };
-    let mut materials: Vec<_> = scene.bodies.iter().map(|b| (b.name.as_str(), b.material.clone())).collect();
-    for (b, (_, material)) in materials.iter().enumerate() {
-        refuse(format!("body[{b}].material"), material)?;
-    }
-    for (k, event) in scene.events.iter().enumerate() {
-        let EventAction::Set { body, set } = &event.action else { continue };
-        for (_, material) in materials.iter_mut().filter(|(name, _)| name == body) {
-            material.change(set);
-            refuse(format!("event[{k}].set"), material)?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether a body is plastic at the start or after one of its events.
-fn becomes_plastic(scene: &Scene, body: &BodySpec) -> bool {
+/// Whether a body's material is of a kind at the start or after one of its events.
+fn becomes(scene: &Scene, body: &BodySpec, is: impl Fn(&MaterialSpec) -> bool) -> bool {
     let mut material = body.material.clone();
-    let mut plastic = material.is_plastic();
+    let mut found = is(&material);
     for event in &scene.events {
         if let EventAction::Set { body: name, set } = &event.action
             && *name == body.name
         {
             material.change(set);
-            plastic |= material.is_plastic();
+            found |= is(&material);
         }
     }
-    plastic
+    found
+}
+
+/// Whether any body flows at some time.
+fn anything_flows(scene: &Scene) -> bool {
+    scene.bodies.iter().any(|body| becomes(scene, body, MaterialSpec::flows))
 }
 
 /// Samples a body in its own frame and appends its points, in cell order, in world space.
@@ -324,6 +309,7 @@ fn add_colliders(
 /// `auto` is explicit, which keeps vibrations, unless that would take very many steps per frame.
 fn choose_implicit(scene: &Scene, mls: &MlsModel) -> bool {
     match scene.integrator {
+        _ if anything_flows(scene) => false,
         Integrator::Explicit => false,
         Integrator::Implicit => true,
         Integrator::Auto => 1.0 / (scene.fps * mls.stable_time_step()) > IMPLICIT_FROM_STEPS,
@@ -424,4 +410,32 @@ fn awaited(when: &EventTime, probes: &[Probe]) -> Option<usize> {
         EventTime::At(_) => None,
         EventTime::Below { probe, .. } | EventTime::Above { probe, .. } => probes.iter().position(|p| p.name == *probe),
     }
+}
+
+/// How far matter may fall: from the highest point of a body to where gravity lets its points meet a collider [m].
+pub(crate) fn fall_height(world: &World) -> f64 {
+    let down = world.scene.gravity.normalize_or_zero();
+    let extent = Bounds::of(world.points.positions.iter().copied()).size();
+    let mut most = down.dot(extent).abs();
+    for &at in world.points.positions.iter().step_by(1 + world.points.len() / 500) {
+        most = most.max(free_path(world, at, down));
+    }
+    most
+}
+
+/// Length of the way along `down` until a collider [m]; 0 when there is none.
+fn free_path(world: &World, from: DVec3, down: DVec3) -> f64 {
+    let mut way = 0.0;
+    for _ in 0..100 {
+        let nearest = |c: &Collider| c.distance(from + down * way);
+        let gap = world.colliders.list.iter().map(nearest).fold(f64::INFINITY, f64::min);
+        if !gap.is_finite() || way > 1e6 {
+            return 0.0;
+        }
+        if gap < 1e-3 * (way + 1e-3) {
+            return way;
+        }
+        way += gap;
+    }
+    way
 }

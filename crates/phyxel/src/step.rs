@@ -27,6 +27,7 @@ impl World {
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
         self.phase("external forces", |w| w.add_external_forces(dt));
         self.phase("body contact", |w| w.add_contact_forces(dt));
+        self.phase("flow", |w| w.flow.add_forces(&mut w.points, &w.colliders, dt, &mut w.collider_impulses));
         let damps = self.damping_is_due(dt);
         if damps {
             self.phase("damp", |w| w.scratch.start_velocities.clone_from(&w.points.velocities));
@@ -97,6 +98,7 @@ impl World {
                 IMPLICIT_TIME_STEP.max(self.scene.time_step.unwrap_or(0.0)).min(self.body_contacts.max_travel_step())
             }
             None => (self.mls.stable_time_step() * self.mls.step_reduction())
+                .min(self.flow.stable_time_step())
                 .min(self.body_contacts.max_time_step(&self.points)),
         };
         wanted.min(model) * self.guard.step_factor()
@@ -111,6 +113,7 @@ impl World {
         }
         // From here on nothing depends on what was done before the frame, so that a resumed run has the same bits.
         self.body_contacts.refresh(&self.points, self.time);
+        self.flow.refresh();
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
         self.save_only_snapshot();
@@ -172,7 +175,9 @@ impl World {
         }
         let elapsed = std::mem::take(&mut self.undamped_time);
         for b in 0..self.bodies.len() {
-            self.damp_body(b, elapsed);
+            if !self.flow.manages(b) {
+                self.damp_body(b, elapsed);
+            }
         }
         if self.implicit.is_none() {
             for (v, half_kick) in self.points.velocities.iter_mut().zip(&self.scratch.start_velocities) {

@@ -73,6 +73,7 @@ impl World {
         let all = crate::measure::totals(&self.points, 0..self.points.len());
         let mut elastic = vec![0.0; self.bodies.len()];
         self.mls.elastic_energy(&self.points, &mut elastic);
+        self.flow.add_energy(&self.points, &mut elastic);
         Some(Energy {
             kinetic: all.kinetic,
             stored: elastic.iter().sum::<f64>() + self.body_contacts.energy(),
@@ -94,6 +95,8 @@ impl World {
         snapshot.numbers.clear();
         snapshot.numbers.extend([self.undamped_time, self.work, self.dissipated]);
         self.mls.plastic_strains(&mut snapshot.tensors);
+        snapshot.flow.clear();
+        self.flow.save(&mut snapshot.flow);
     }
 
     fn go_back(&mut self) {
@@ -115,6 +118,7 @@ impl World {
             (self.undamped_time, self.work, self.dissipated) = (undamped, work, dissipated);
         }
         self.mls.set_plastic_strains(&snapshot.tensors);
+        self.flow.restore(&snapshot.flow);
         self.guard = guard;
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);

@@ -13,6 +13,7 @@ use crate::materials::elastic::green_strain;
 use crate::materials::{ElasticLaw, von_mises};
 use crate::measure::{MetricsRow, Probe, Timings, totals};
 use crate::models::mls::MlsModel;
+use crate::models::mls::flow::FlowModel;
 use crate::models::mls::implicit::{Constraints, Solver};
 use crate::models::mls::smoothing::Smoothing;
 use crate::pins::Pin;
@@ -55,6 +56,8 @@ pub struct World {
     pub(crate) probe_values: Vec<f64>,
     /// Elastic solids.
     pub(crate) mls: MlsModel,
+    /// Bodies that flow or have flowed.
+    pub(crate) flow: FlowModel,
     /// Present when the world is integrated implicitly.
     pub(crate) implicit: Option<Solver>,
     /// Bodies against each other.
@@ -77,6 +80,8 @@ pub struct World {
     pub(crate) collider_looks: Vec<(usize, ColliderLook)>,
     /// Number of connected pieces of each body. Written at set-up.
     pub(crate) pieces: Vec<usize>,
+    /// Number of connected pieces of matter in the world. Written by `measure`.
+    pub(crate) all_pieces: usize,
     /// What was found odd at set-up, for the user.
     pub(crate) warnings: Vec<String>,
     /// Step sizes since the last frame.
@@ -192,6 +197,8 @@ impl World {
         let all = totals(&self.points, 0..self.points.len());
         let mut elastic = vec![0.0; self.bodies.len()];
         self.mls.elastic_energy(&self.points, &mut elastic);
+        self.flow.add_energy(&self.points, &mut elastic);
+        self.count_pieces();
         self.probe_values = self.probes.iter().map(|p| p.value(self, &elastic)).collect();
         let fields = &self.scratch.fields;
         let volume = self.points.volumes.iter().zip(&fields.volume_ratio).map(|(v, j)| v * f64::from(*j)).sum();
@@ -211,7 +218,7 @@ impl World {
             volume,
             points: self.points.len(),
             surfels: self.surfel_count(),
-            pieces: self.pieces.iter().sum(),
+            pieces: self.all_pieces,
             max_speed: all.max_speed,
             max_strain: fields.strain.iter().fold(0.0, |m, &s| f64::max(m, f64::from(s))),
             min_det_f: fields.volume_ratio.iter().fold(f64::INFINITY, |m, &j| f64::min(m, f64::from(j))),
@@ -234,6 +241,7 @@ impl World {
     fn update_fields(&mut self) {
         let Scratch { gradients, fields, .. } = &mut self.scratch;
         self.mls.deformation_gradients(&self.points, gradients);
+        self.flow.write_deformations(gradients);
         let laws: Vec<ElasticLaw> = self.mls.laws().collect();
         let bodies = &self.points.bodies;
         for field in [&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio] {
@@ -251,6 +259,7 @@ impl World {
                 (*strain, *stress, *ratio) = (state[0] as f32, state[1] as f32, state[2] as f32);
             },
         );
+        self.flow.write_melt_stress(&self.points, &mut fields.stress);
     }
 
     /// Writes the world as it is now into `out`; `measure` must have run since the last step.
@@ -261,7 +270,9 @@ impl World {
         for (b, body) in self.bodies.iter().enumerate() {
             write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
             out.bodies[b].hidden = !self.surfaces[b].visible;
-            if let Some(carrier) = &mut self.surfaces[b].carrier {
+            if self.flow.manages(b) {
+                out.bodies[b].surfels = Default::default();
+            } else if let Some(carrier) = &mut self.surfaces[b].carrier {
                 let range = body.range.clone();
                 carrier.update(
                     &self.points.positions[range.clone()],

@@ -119,6 +119,12 @@ impl Bodies {
         }
     }
 
+    /// Takes a body out: its points neither push nor are pushed any more.
+    pub fn exclude(&mut self, body: usize) {
+        self.candidates.exclude(body, self.materials.len());
+        self.found = false;
+    }
+
     /// What is kept from step to step, for restarts: how far each skin point was dragged since it sticks [m].
     pub fn state(&self) -> &[DVec3] {
         &self.drags

@@ -29,6 +29,8 @@ pub(super) struct Candidates {
     allowed: f64,
     moved: Vec<f64>,
     extents: Vec<Extent>,
+    /// Bodies that are left out; empty: none.
+    excluded: Vec<bool>,
 }
 
 /// Boxes around the positions and the velocities of a skin.
@@ -75,6 +77,17 @@ impl Extent {
 }
 
 impl Candidates {
+    /// Leaves a body of `count` out from now on.
+    pub fn exclude(&mut self, body: usize, count: usize) {
+        self.excluded.resize(count, false);
+        self.excluded[body] = true;
+        self.made_at.clear();
+    }
+
+    fn is_excluded(&self, body: usize) -> bool {
+        self.excluded.get(body) == Some(&true)
+    }
+
     /// Makes the lists anew if a skin point has moved too far since they were made.
     pub fn update(&mut self, skin: &Skin, points: &Points) {
         if self.made_at.len() == skin.len() && self.largest_move(skin, points) <= self.allowed {
@@ -102,7 +115,10 @@ impl Candidates {
     pub fn meeting_time(&self, fraction: f64) -> f64 {
         let mut earliest = f64::INFINITY;
         for (a, here) in self.extents.iter().enumerate() {
-            for there in &self.extents[a + 1..] {
+            for (b, there) in self.extents.iter().enumerate().skip(a + 1) {
+                if self.is_excluded(a) || self.is_excluded(b) {
+                    continue;
+                }
                 let apart = here.space.apart(there.space).max(0.0);
                 let way = (apart - REACH * here.spacing.max(there.spacing)).max(0.0);
                 let allowed = way + fraction * here.spacing.min(there.spacing);
@@ -145,6 +161,9 @@ impl Candidates {
         let mut others: Vec<Vec<Bounds>> = vec![Vec::new(); count];
         for a in 0..count {
             for b in (0..count).filter(|&b| b != a) {
+                if self.is_excluded(a) || self.is_excluded(b) {
+                    continue;
+                }
                 let (reach, margin) = (REACH * 0.5 * (spacings[a] + spacings[b]), MARGIN * widest);
                 let apart = (bounds[a].min - bounds[b].max).max(bounds[b].min - bounds[a].max).max_element();
                 if apart < reach + margin {

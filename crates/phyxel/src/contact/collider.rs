@@ -168,6 +168,10 @@ impl Collider {
     pub fn distance(&self, position: DVec3) -> f64 {
         self.shape.distance(self.end.to_own(position))
     }
+    /// Outward unit normal nearest to a world point at the end of the step.
+    pub fn normal(&self, position: DVec3) -> DVec3 {
+        self.end.axes * self.shape.normal(self.end.to_own(position))
+    }
     /// Box around the collider during the step.
     pub fn bounds(&self) -> Bounds {
         let own = self.shape.bounds();

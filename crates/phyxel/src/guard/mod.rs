@@ -100,6 +100,8 @@ pub struct Snapshot {
     pub numbers: Vec<f64>,
     /// Symmetric tensors: plastic strains.
     pub tensors: Vec<[f64; 6]>,
+    /// State of the flow as bytes; empty when nothing flows.
+    pub flow: Vec<u8>,
 }
 
 /// What to do after a step.

@@ -74,6 +74,18 @@ pub struct Tangent {
     pressure: f64,
 }
 
+impl Response {
+    /// First Piola stress, both terms [Pa].
+    pub fn first_piola(&self) -> DMat3 {
+        self.elastic_stress + self.volume_stress
+    }
+
+    /// Energy density, both terms [J/m³].
+    pub fn energy(&self) -> f64 {
+        self.elastic_energy + self.volume_energy
+    }
+}
+
 impl ElasticLaw {
     /// Isotropic law with no extra volume stiffness, the default collapse guard and control α = 1.5.
     pub fn isotropic(young: f64, poisson: f64) -> Self {

@@ -59,7 +59,7 @@ impl Probe {
             }
             Measure::Volume => indices.map(|i| points.volumes[i] * f64::from(fields.volume_ratio[i])).sum(),
             Measure::Mass => sums().mass,
-            Measure::Pieces => body.map_or_else(|| world.pieces.iter().sum(), |b| world.pieces[b]) as f64,
+            Measure::Pieces => body.map_or(world.all_pieces, |b| world.pieces[b]) as f64,
             Measure::Extent(axis) => extent(indices.map(|i| points.positions[i]), axis),
             Measure::EnergyElastic => body.map_or_else(|| elastic.iter().sum(), |b| elastic[b]),
             Measure::EnergyKinetic => sums().kinetic,

@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 /// Appends values to a buffer.
-pub(super) struct Writer<'a>(pub &'a mut Vec<u8>);
+pub(crate) struct Writer<'a>(pub &'a mut Vec<u8>);
 
 impl Writer<'_> {
     pub fn bytes(&mut self, bytes: &[u8]) {
@@ -41,7 +41,7 @@ impl Writer<'_> {
 }
 
 /// Takes values from a buffer; None where it ends too early.
-pub(super) struct Reader<'a>(pub &'a [u8]);
+pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
     pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {

@@ -1,6 +1,6 @@
 //! Where frames go: the run folder, pictures and film, the replay page, nowhere. One file per sink, one trait for all.
 
-mod bytes;
+pub(crate) mod bytes;
 pub mod checkpoint_file;
 mod files;
 pub mod frame_file;

@@ -5,6 +5,7 @@
 
 pub mod damping;
 pub mod fast;
+pub mod flow;
 pub mod gradient;
 pub mod implicit;
 pub mod literal;

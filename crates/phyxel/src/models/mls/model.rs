@@ -51,6 +51,8 @@ struct Body {
     density: f64,
     /// Estimated limit of stability [s].
     step_limit: f64,
+    /// Whether another model has it.
+    retired: bool,
 }
 
 impl MlsModel {
@@ -110,7 +112,8 @@ impl MlsModel {
             let density = body.material.density;
             let plastic_law = PlasticLaw::from_spec(body.material);
             let step_limit = f64::INFINITY;
-            model.bodies.push(Body { range, rotation: body.rotation, law, plastic_law, density, step_limit });
+            let rotation = body.rotation;
+            model.bodies.push(Body { range, rotation, law, plastic_law, density, step_limit, retired: false });
             model.apply_law(model.bodies.len() - 1);
         }
         model.load_positions(points);
@@ -127,10 +130,25 @@ impl MlsModel {
         Ok(())
     }
 
+    /// Takes a body out of the model: another one moves it from now on. Its points still get external forces and gravity.
+    pub fn retire(&mut self, body: usize) {
+        self.engine.retire(self.bodies[body].range.clone());
+        self.bodies[body].step_limit = f64::INFINITY;
+        self.bodies[body].retired = true;
+    }
+
+    /// Largest time step for one body [s]; infinite when it is retired.
+    pub fn body_time_step(&self, body: usize) -> f64 {
+        STEP_SAFETY * self.bodies[body].step_limit
+    }
+
     fn apply_law(&mut self, body: usize) {
         self.engine.set_plastic_law(body, self.bodies[body].plastic_law);
         let body = &mut self.bodies[body];
         self.engine.set_law(&self.stencils, body.range.clone(), &body.law);
+        if body.retired {
+            return;
+        }
         body.step_limit = estimated_limit(&self.stencils, body.range.clone(), &body.law, body.density);
     }
 

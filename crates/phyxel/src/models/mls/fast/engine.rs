@@ -65,6 +65,8 @@ pub(crate) struct LocalState {
 pub(crate) trait Engine: Send + Sync {
     /// Sets the material of a range of points.
     fn set_law(&mut self, stencils: &Stencils, range: Range<usize>, law: &ElasticLaw);
+    /// Takes a range of points out: they have no neighbors, no strain and no forces from now on.
+    fn retire(&mut self, range: Range<usize>);
     /// Takes displacements from positions and rest positions.
     fn load(&mut self, positions: &[DVec3], rest_positions: &[DVec3]);
     /// Sets when and how fast a body yields; from the first plastic body on plastic strain is kept for all points.
@@ -353,6 +355,19 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
                 set_lane(self.stiffness_row(i / LANES), l, &law.stiffness);
             }
         }
+    }
+
+    fn retire(&mut self, range: Range<usize>) {
+        let (mut starts, mut neighbors, mut weights) = (vec![0u32], Vec::new(), Vec::new());
+        for i in 0..self.points {
+            let kept = self.lists.of(i).filter(|_| !range.contains(&i));
+            for (j, w) in kept {
+                neighbors.push(j as u32);
+                weights.push(w);
+            }
+            starts.push(neighbors.len() as u32);
+        }
+        self.lists = PairLists::new(&starts, &neighbors, &weights, self.blocks.len());
     }
 
     fn load(&mut self, positions: &[DVec3], rest_positions: &[DVec3]) {

@@ -1,0 +1,386 @@
+//! Matter that melts, flows, fuses, splits and freezes: part of a body may be solid and part melted.
+//!
+//! A body that is wholly solid and has never flowed stays in `MlsModel`. One that starts to flow is taken over, and each
+//! of its points is solid (a stencil with rest vectors of its own, `bonds`) or melted (fitted to present positions,
+//! `melt`). Pieces are found from who hangs together (`labels`), whatever body they came from.
+//!
+//! The model adds its forces to `points.forces`; the world integrates, collides and moves.
+
+mod bonds;
+mod labels;
+mod melt;
+mod pairs;
+mod phases;
+mod state;
+#[cfg(test)]
+mod tests;
+mod walls;
+
+use crate::contact::Colliders;
+use crate::materials::{ElasticLaw, von_mises};
+use crate::points::Points;
+use crate::scene::MaterialSpec;
+use crate::sinks::bytes::Reader;
+use bonds::{Deformed, SolidMatter};
+use glam::{DMat3, DVec3};
+use melt::{Charge, Fit, Flow, MeltMatter, Slot, for_slots};
+use pairs::{Cloud, Kind, Pairs, SUPPORT};
+use rayon::prelude::*;
+use state::State;
+use std::ops::Range;
+
+/// Part of h / c that a step takes.
+const COURANT: f64 = 0.2;
+/// Part of the viscous limit that a step takes.
+const VISCOUS: f64 = 0.25;
+/// Strength of the damping along solid bonds: waves a few points long die within a few periods.
+const BOND_DAMPING: f64 = 0.05;
+
+/// All bodies that flow or have flowed.
+#[derive(Default)]
+pub struct FlowModel {
+    bodies: Vec<FlowBody>,
+    matters: Vec<MeltMatter>,
+    sizes: Vec<f64>,
+    sound: f64,
+    full_density: f64,
+    state: State,
+    pairs: Pairs,
+    near_walls: Vec<walls::Near>,
+    slots: Vec<Slot>,
+    fits: Vec<Fit>,
+    charges: Vec<Charge>,
+    deformed: Vec<Deformed>,
+    forces: Vec<DVec3>,
+    members: Vec<u32>,
+}
+
+/// One body as the flow sees it.
+#[derive(Debug, Clone)]
+struct FlowBody {
+    range: Range<usize>,
+    managed: bool,
+    law: ElasticLaw,
+    /// Largest step of its solid parts [s].
+    solid_step: f64,
+}
+
+impl FlowModel {
+    /// Every body of the world as one that does not flow yet; `sound` is the speed of sound that keeps the density of the
+    /// melt [m/s].
+    pub(crate) fn new<'a>(
+        points: &Points,
+        bodies: impl Iterator<Item = (Range<usize>, ElasticLaw, &'a MaterialSpec)>,
+        sound: f64,
+    ) -> Self {
+        let mut model = Self { sound, full_density: melt::full_density(), ..Self::default() };
+        model.sizes = points.volumes.iter().map(|v| v.cbrt()).collect();
+        for (range, law, material) in bodies {
+            model.matters.push(MeltMatter::new(material));
+            model.bodies.push(FlowBody { range, managed: false, law, solid_step: f64::INFINITY });
+        }
+        model.state = State::new(points);
+        model
+    }
+
+    /// Whether any body is in its care.
+    pub fn is_active(&self) -> bool {
+        self.bodies.iter().any(|b| b.managed)
+    }
+
+    /// Whether the body is in its care.
+    pub fn manages(&self, body: usize) -> bool {
+        self.bodies.get(body).is_some_and(|b| b.managed)
+    }
+
+    /// Whether a point is melted.
+    pub fn is_melted(&self, point: usize) -> bool {
+        self.state.kinds.get(point) == Some(&Kind::Melted)
+    }
+
+    /// Largest time step [s]; infinite when it manages nothing.
+    pub(crate) fn stable_time_step(&self) -> f64 {
+        let mut limit = f64::INFINITY;
+        for (body, matter) in self.bodies.iter().zip(&self.matters).filter(|(b, _)| b.managed) {
+            let size = self.sizes[body.range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
+            let h = SUPPORT * size;
+            let stored = ((matter.lambda + 2.0 * matter.mu) / matter.density).sqrt();
+            let viscous = VISCOUS * matter.density * h * h / (15.0 * matter.viscosity).max(f64::MIN_POSITIVE);
+            limit = limit.min(COURANT * h / self.sound.max(stored)).min(viscous);
+            if self.has_solid(body) {
+                let wave = (body.law.longitudinal_modulus() / matter.density).sqrt();
+                limit = limit.min(COURANT * h / wave).min(body.solid_step);
+            }
+        }
+        limit
+    }
+
+    fn has_solid(&self, body: &FlowBody) -> bool {
+        self.state.kinds[body.range.clone()].contains(&Kind::Solid)
+    }
+
+    /// Forgets lists, so that nothing depends on when they were built.
+    pub(crate) fn refresh(&mut self) {
+        self.pairs.clear();
+    }
+
+    /// Phase: adds all internal forces of managed bodies and their contacts with others to `points.forces` for a step of
+    /// `dt` [s]. `impulses` gets what walls give, per collider [N s].
+    pub(crate) fn add_forces(&mut self, points: &mut Points, colliders: &Colliders, dt: f64, impulses: &mut [DVec3]) {
+        if !self.is_active() {
+            return;
+        }
+        self.find_pairs(points, colliders);
+        self.load_slots(points);
+        walls::feel(&mut self.near_walls, &mut self.slots, colliders);
+        self.fit();
+        self.carry_strains();
+        self.charge();
+        self.evaluate_solid(points);
+        self.gather(points);
+        let flow = Flow {
+            matters: &self.matters,
+            sound: self.sound,
+            full_density: self.full_density,
+            near: melt::NEAR_STIFFNESS,
+        };
+        walls::push(&self.near_walls, &self.slots, &self.charges, &flow, |near, force| {
+            points.forces[self.pairs.points[near.slot as usize] as usize] += force;
+            impulses[near.collider as usize] += force * dt;
+        });
+        self.state.last_step = dt;
+        self.pairs.grow_older();
+    }
+
+    fn flow(&self) -> Flow<'_> {
+        Flow { matters: &self.matters, sound: self.sound, full_density: self.full_density, near: melt::NEAR_STIFFNESS }
+    }
+
+    /// Lists and pieces, when they are too old.
+    fn find_pairs(&mut self, points: &Points, colliders: &Colliders) {
+        if !self.pairs.are_stale(&points.positions) {
+            return;
+        }
+        self.build_pairs(points);
+        labels::find_labels(&mut self.state.labels, &self.pairs, &self.state.stencils, &points.positions);
+        self.near_walls = walls::find_near(&self.pairs, &points.positions, colliders);
+    }
+
+    fn build_pairs(&mut self, points: &Points) {
+        self.find_members(points);
+        let stencils = &self.state.stencils;
+        let bonded = |i: u32, j: u32| stencils[i as usize].bonds.iter().any(|b| b.to == j);
+        let cloud = Cloud {
+            positions: &points.positions,
+            sizes: &self.sizes,
+            kinds: &self.state.kinds,
+            labels: &self.state.labels,
+            bonded: &bonded,
+        };
+        self.pairs.build(&cloud, &self.members);
+    }
+
+    /// Managed points, and those of other bodies that are near enough to be touched soon.
+    fn find_members(&mut self, points: &Points) {
+        let managed = || self.bodies.iter().filter(|b| b.managed).flat_map(|b| b.range.clone());
+        let largest = managed().map(|i| self.sizes[i]).fold(0.0, f64::max);
+        let around = crate::geometry::Bounds::of(managed().map(|i| points.positions[i])).grown(2.0 * largest);
+        let mut members = std::mem::take(&mut self.members);
+        members.clear();
+        for body in &self.bodies {
+            let near = |i: &usize| body.managed || around.contains(points.positions[*i]);
+            members.extend(body.range.clone().filter(near).map(|i| i as u32));
+        }
+        self.members = members;
+    }
+
+    fn load_slots(&mut self, points: &Points) {
+        self.slots.resize(self.pairs.points.len(), Slot::default());
+        let pairs = &self.pairs;
+        for_slots(&mut self.slots, |s, slot| {
+            let i = pairs.points[s] as usize;
+            *slot = Slot {
+                position: points.positions[i],
+                velocity: points.velocities[i],
+                volume: points.volumes[i],
+                size: pairs.sizes[s],
+                kind: pairs.kinds[s],
+                matter: points.bodies[i],
+                wall: 0.0,
+            };
+        });
+    }
+
+    fn fit(&mut self) {
+        let mut fits = std::mem::take(&mut self.fits);
+        fits.resize(self.slots.len(), Fit::NONE);
+        let flow = self.flow();
+        for_slots(&mut fits, |s, fit| {
+            if self.slots[s].kind.flows() {
+                *fit = flow.fit(s, &self.slots, &self.pairs);
+            }
+        });
+        self.fits = fits;
+    }
+
+    /// Brings stored strains to the present, from the velocities that brought the points here.
+    fn carry_strains(&mut self) {
+        let dt = self.state.last_step;
+        for (s, &i) in self.pairs.points.iter().enumerate() {
+            let strain = &mut self.state.strains[i as usize];
+            let slot = &self.slots[s];
+            *strain = match slot.kind.flows() {
+                true => {
+                    let creep = self.matters[slot.matter as usize].creep;
+                    melt::carry_strain(*strain, self.fits[s].velocity_gradient, dt, creep)
+                }
+                false => DMat3::ZERO,
+            };
+        }
+    }
+
+    fn charge(&mut self) {
+        let mut charges = std::mem::take(&mut self.charges);
+        charges.resize(self.slots.len(), Charge::NONE);
+        let flow = self.flow();
+        for_slots(&mut charges, |s, charge| {
+            *charge = match self.slots[s].kind.flows() {
+                true => flow.charge(&self.slots[s], &self.fits[s], self.state.strains[self.pairs.points[s] as usize]),
+                false => Charge::NONE,
+            };
+        });
+        self.charges = charges;
+    }
+
+    /// Bond forces of all solid stencils.
+    fn evaluate_solid(&mut self, points: &Points) {
+        let unstrained = Deformed { gradient: DMat3::ZERO, energy: 0.0 };
+        self.deformed.resize(points.len(), unstrained);
+        let (bodies, kinds) = (&self.bodies, &self.state.kinds);
+        let stencils = self.state.stencils.par_iter_mut().zip(&mut self.deformed);
+        stencils.enumerate().with_min_len(pairs::CHUNK).for_each(|(i, (stencil, deformed))| {
+            if kinds[i] != Kind::Solid {
+                *deformed = unstrained;
+                return;
+            }
+            let body = &bodies[points.bodies[i] as usize];
+            let matter = SolidMatter { law: &body.law, volume: points.volumes[i], stiffness: 1.0 };
+            let (x, v) = (points.positions[i], points.velocities[i]);
+            *deformed = stencil.evaluate(&matter, |b| points.positions[b.to as usize] - x);
+            let wave = (body.law.longitudinal_modulus() * points.masses[i] * points.volumes[i]).sqrt();
+            let total: f64 = stencil.bonds.iter().map(|b| b.weight).sum();
+            let damping = BOND_DAMPING * wave / (stencil.radius * total.max(f64::MIN_POSITIVE));
+            for bond in &mut stencil.bonds {
+                let axis = (points.positions[bond.to as usize] - x).normalize_or_zero();
+                let rate = (points.velocities[bond.to as usize] - v).dot(axis);
+                bond.force += axis * (rate * damping * bond.weight);
+            }
+        });
+    }
+
+    /// Adds up the forces of every point.
+    fn gather(&mut self, points: &mut Points) {
+        let mut forces = std::mem::take(&mut self.forces);
+        forces.resize(self.slots.len(), DVec3::ZERO);
+        let flow = self.flow();
+        let stencils = &self.state.stencils;
+        for_slots(&mut forces, |s, force| {
+            *force = flow.force(s, &self.slots, &self.charges, &self.pairs);
+            for bond in &stencils[self.pairs.points[s] as usize].bonds {
+                *force += bond.force - stencils[bond.to as usize].bonds[bond.twin as usize].force;
+            }
+        });
+        for (force, &i) in forces.iter().zip(&self.pairs.points) {
+            points.forces[i as usize] += *force;
+        }
+        self.forces = forces;
+    }
+}
+
+impl MeltMatter {
+    /// The constants of a scene's material: of the flowing material itself, or of its melt.
+    pub(crate) fn new(material: &MaterialSpec) -> Self {
+        let (young, creep) = match material.flows() {
+            true => (material.young, material.creep),
+            false => (material.melt_young, material.melt_creep),
+        };
+        let poisson = material.poisson;
+        Self {
+            lambda: young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)),
+            mu: young / (2.0 * (1.0 + poisson)),
+            creep,
+            viscosity: material.viscosity,
+            cohesion: material.cohesion,
+            density: material.density,
+        }
+    }
+}
+
+/// Answers about the present state.
+impl FlowModel {
+    /// Stored energy of each body's managed points [J], at the positions of the last `add_forces`.
+    pub(crate) fn add_energy(&self, points: &Points, per_body: &mut [f64]) {
+        let flow = self.flow();
+        for (s, &i) in self.pairs.points.iter().enumerate() {
+            let (i, slot) = (i as usize, &self.slots[s]);
+            let melt = match slot.kind.flows() {
+                true => melt::energy(&flow, slot, &self.fits[s], self.state.strains[i]),
+                false => 0.0,
+            };
+            per_body[points.bodies[i] as usize] += melt + self.deformed[i].energy;
+        }
+    }
+
+    /// Writes the deformation gradients of managed points over those of the elastic model.
+    pub(crate) fn write_deformations(&self, out: &mut [DMat3]) {
+        for body in self.bodies.iter().filter(|b| b.managed) {
+            for i in body.range.clone() {
+                out[i] = self.deformation(i);
+            }
+        }
+    }
+
+    /// Writes the von Mises stress of melted points [Pa].
+    pub(crate) fn write_melt_stress(&self, points: &Points, out: &mut [f32]) {
+        for body in self.bodies.iter().filter(|b| b.managed) {
+            for i in body.range.clone().filter(|&i| self.state.kinds[i] == Kind::Melted) {
+                let matter = &self.matters[points.bodies[i] as usize];
+                out[i] = von_mises(self.state.strains[i] * matter.mu) as f32;
+            }
+        }
+    }
+
+    /// Appends the state as bytes; nothing when no body flows.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        if self.is_active() {
+            self.state.write(out);
+        }
+    }
+
+    /// Puts back what `save` wrote; says whether it fits this world.
+    pub(crate) fn restore(&mut self, bytes: &[u8]) -> bool {
+        self.pairs.clear();
+        if bytes.is_empty() {
+            return true;
+        }
+        let read = State::read(&mut Reader(bytes), self.sizes.len());
+        read.map(|state| self.state = state).is_some()
+    }
+
+    /// Deformation gradient of a managed point's solid stencil; what its density says where it is melted.
+    fn deformation(&self, i: usize) -> DMat3 {
+        match self.state.kinds[i] {
+            Kind::Melted => {
+                let slot = self.pairs.slots.get(i).map_or(u32::MAX, |&s| s) as usize;
+                let density = self.fits.get(slot).map_or(1.0, |f| f.density).max(0.1);
+                DMat3::from_diagonal(DVec3::splat(density.powf(-1.0 / 3.0)))
+            }
+            _ => DMat3::IDENTITY + self.deformed.get(i).map_or(DMat3::ZERO, |d| d.gradient),
+        }
+    }
+
+    /// Piece of each point: the same number for all that hang together.
+    pub fn labels(&self) -> &[u32] {
+        &self.state.labels
+    }
+}

@@ -1,0 +1,96 @@
+//! Walls as neighbors: a collider fills the part of a melted point's neighborhood that lies behind its face.
+//!
+//! Without it the layer at a wall sees half a neighborhood, takes in too many points and the pool sinks. The face is
+//! taken as plane. Density and force follow from the spiky kernel integrated over the half-space.
+
+use super::melt::{Charge, Flow, Slot};
+use super::pairs::{Kind, Pairs, SUPPORT};
+use crate::contact::Colliders;
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// A slot near a collider.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Near {
+    pub slot: u32,
+    pub collider: u32,
+    /// Outward normal of the collider there.
+    normal: DVec3,
+    /// Distance of the point from the face [m].
+    distance: f64,
+}
+
+/// Slots that may feel a wall while the lists hold.
+pub(crate) fn find_near(pairs: &Pairs, positions: &[DVec3], colliders: &Colliders) -> Vec<Near> {
+    let one = |s: usize| {
+        let at = positions[pairs.points[s] as usize];
+        let reach = 1.2 * SUPPORT * pairs.sizes[s];
+        let list = colliders.list.iter().enumerate().filter(|(_, c)| c.active);
+        let felt = list.filter(move |(_, c)| c.bounds().grown(reach).contains(at) && c.distance(at) < reach);
+        felt.map(move |(k, _)| Near { slot: s as u32, collider: k as u32, normal: DVec3::Y, distance: 0.0 })
+    };
+    let melted = |s: &usize| pairs.kinds[*s] == Kind::Melted;
+    (0..pairs.points.len()).into_par_iter().with_min_len(256).filter(melted).flat_map_iter(one).collect()
+}
+
+/// Distances and normals now, and the density that walls add to their slots.
+pub(crate) fn feel(near: &mut [Near], slots: &mut [Slot], colliders: &Colliders) {
+    near.par_iter_mut().with_min_len(64).for_each(|n| {
+        let collider = &colliders.list[n.collider as usize];
+        let at = slots[n.slot as usize].position;
+        n.distance = collider.distance(at);
+        n.normal = collider.normal(at);
+    });
+    for n in near.iter() {
+        let slot = &mut slots[n.slot as usize];
+        slot.wall += half_space(n.distance, SUPPORT * slot.size);
+    }
+}
+
+/// Forces of the walls by pressure [N]: calls `push(near, force)` for each.
+pub(crate) fn push(near: &[Near], slots: &[Slot], charges: &[Charge], flow: &Flow, mut push: impl FnMut(&Near, DVec3)) {
+    for n in near {
+        let slot = &slots[n.slot as usize];
+        let (pressure, h) = (charges[n.slot as usize].pressure.max(0.0), SUPPORT * slot.size);
+        let strength = 2.0 * slot.volume * pressure * flow.full_density * plane(n.distance, h);
+        if strength > 0.0 {
+            push(n, n.normal * strength);
+        }
+    }
+}
+
+/// Part of the spiky kernel of support `h` behind a plane at distance `d` [m].
+fn half_space(d: f64, h: f64) -> f64 {
+    let t = (h - d.max(0.0)).max(0.0) / h;
+    30.0 * (t.powi(5) / 20.0 - t.powi(6) / 30.0)
+}
+
+/// The spiky kernel integrated over a plane at distance `d` [1/m].
+fn plane(d: f64, h: f64) -> f64 {
+    let t = (h - d.max(0.0)).max(0.0) / h;
+    30.0 / h * (t.powi(4) / 4.0 - t.powi(5) / 5.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::melt::spiky;
+    use super::*;
+
+    #[test]
+    fn plane_and_half_space_are_integrals_of_the_kernel() {
+        let (h, d, n) = (0.3, 0.07, 4000);
+        let ring = |z: f64| {
+            let top = (h * h - z * z).max(0.0).sqrt();
+            let dr = top / n as f64;
+            (0..n)
+                .map(|k| (k as f64 + 0.5) * dr)
+                .map(|s| 2.0 * std::f64::consts::PI * s * spiky(s.hypot(z), h) * dr)
+                .sum::<f64>()
+        };
+        assert!((plane(d, h) - ring(d)).abs() < 1e-5 * ring(d));
+        let dz = (h - d) / 400.0;
+        let total: f64 = (0..400).map(|k| ring(d + (f64::from(k) + 0.5) * dz) * dz).sum();
+        assert!((half_space(d, h) - total).abs() < 1e-4 * total, "{} {total}", half_space(d, h));
+        assert!((half_space(0.0, h) - 0.5).abs() < 1e-12 && half_space(h, h) == 0.0);
+    }
+}
