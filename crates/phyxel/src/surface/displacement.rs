@@ -87,6 +87,11 @@ impl Carrier {
         self.points.len() as f64 / self.rest.len().max(1) as f64
     }
 
+    /// The points that carry a surfel, ascending.
+    pub fn carrying(&self, surfel: usize) -> &[u32] {
+        &self.points[self.starts[surfel] as usize..self.starts[surfel + 1] as usize]
+    }
+
     /// Moves the surfels to where the points have carried them. All slices are of the points that the surfels were
     /// bound to, in the same order.
     pub fn update(

@@ -1,6 +1,7 @@
 //! The drawn surface: surfels carried by the points. Physics never reads it.
 
 mod displacement;
+pub mod flowing;
 
 pub use displacement::{Carrier, Falloff};
 

@@ -1,0 +1,118 @@
+//! Moves surfels with the matter and fades those of flowing matter to the implicit surface.
+
+use super::motion::{Before, Motion, Moved};
+use super::resample::Around;
+use super::{Carried, Element, FlowingSurface, NONE, Scratch};
+use glam::{Mat3, Vec3, Vec3A};
+use rayon::prelude::*;
+
+/// Most that a blend grows in a frame.
+const FADE: f32 = 0.1;
+/// Farthest way to the implicit surface [spacings of the points].
+const FARTHEST: f32 = 1.0;
+/// Part of the way that an ellipse goes to its due size in a frame.
+const RESIZE: f32 = 0.25;
+/// Surfels per parallel task.
+pub(super) const CHUNK: usize = 256;
+
+impl FlowingSurface {
+    /// Moves all surfels with the matter. Returns how much the matter around each has flowed.
+    pub(super) fn carry(&mut self, carried: &[Option<Carried>]) -> Vec<f32> {
+        let s = &self.scratch;
+        let before = Before { positions: &self.last, spacings: &s.spacings, flow: &s.flow };
+        let motion = Motion::new(before, &s.positions);
+        let firsts: Vec<(u32, usize)> = self.joined.iter().map(|j| (j.body, self.first_member(j.first))).collect();
+        let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map(|e| {
+            let moved = motion.at(e.position.as_dvec3(), before);
+            if e.origin != NONE && !(moved.flow == 0.0 && follow_solid(e, carried, &firsts, &s.flow)) {
+                e.origin = NONE;
+            }
+            if e.origin == NONE {
+                advect(e, &moved);
+            }
+            moved.flow
+        });
+        flows.collect()
+    }
+
+    /// Fades the surfels to the implicit surface by how much the matter around them flows, and evens out those that lie on
+    /// it. `alive` becomes false where the surface is gone.
+    pub(super) fn settle(&mut self, flows: &[f32], around: &[Around], alive: &mut [bool]) {
+        let s = &self.scratch;
+        let all = self.elements.par_iter_mut().zip(alive).zip(flows).zip(around);
+        all.with_min_len(CHUNK).for_each_init(Vec::new, |list, (((e, alive), &flow), around)| {
+            if e.origin == NONE && flow.max(e.blend) > 0.0 {
+                *alive = settle(e, flow, around, s, list);
+            }
+        });
+    }
+
+    /// Place of a point of the table among the members.
+    fn first_member(&self, point: u32) -> usize {
+        self.members.iter().position(|&m| m == point).unwrap_or(0)
+    }
+}
+
+/// Puts a surfel where the solid carries it; false if the solid does not.
+fn follow_solid(e: &mut Element, carried: &[Option<Carried>], firsts: &[(u32, usize)], flow: &[f32]) -> bool {
+    let Some(Some(solid)) = carried.get(e.body as usize) else { return false };
+    let Some(&(_, first)) = firsts.iter().find(|f| f.0 == e.body) else { return false };
+    let origin = e.origin as usize;
+    let still = |&i: &u32| flow.get(first + i as usize).is_some_and(|&f| f == 0.0);
+    if origin >= solid.surfels.len() || !solid.carrier.carrying(origin).iter().all(still) {
+        return false;
+    }
+    e.position = solid.surfels.positions[origin];
+    e.axis_u = solid.surfels.axes_u[origin];
+    e.axis_v = solid.surfels.axes_v[origin];
+    e.normal = solid.surfels.normals[origin];
+    true
+}
+
+/// Moves center, axes and normal with the matter.
+fn advect(e: &mut Element, moved: &Moved) {
+    let linear = Mat3::IDENTITY + moved.gradient.as_mat3();
+    e.position += moved.step.as_vec3();
+    let (u, v) = (linear * e.axis_u, linear * e.axis_v);
+    let normal = u.cross(v).try_normalize().unwrap_or(e.normal);
+    e.normal = if normal.dot(linear * e.normal) < 0.0 { -normal } else { normal };
+    (e.axis_u, e.axis_v) = (u, v);
+}
+
+/// Fades a surfel toward the implicit surface; false if it has faded whole and there is no such surface near.
+fn settle(e: &mut Element, flow: f32, around: &Around, s: &Scratch, list: &mut Vec<u32>) -> bool {
+    let field = &s.field;
+    let faded = flow.max(e.blend).min(e.blend + FADE);
+    // Whole fades are exact, so that the surfel is on the surface and free to be moved along it.
+    let part = if faded >= 1.0 { 1.0 } else { (faded - e.blend) / (1.0 - e.blend) };
+    let free = e.blend >= 1.0;
+    e.blend = faded;
+    let place = if free { e.position + around.push } else { e.position };
+    let local = (place.as_dvec3() - field.middle).as_vec3a();
+    let Some(on) = field.project(local, FARTHEST * s.largest as f32, list) else { return faded < 1.0 };
+    let target = Vec3::from(on.position) + field.middle.as_vec3();
+    e.position = place + part * (target - place);
+    let blended = e.normal + part * (Vec3::from(on.normal) - e.normal);
+    e.normal = blended.try_normalize().filter(|_| blended.length() > 0.1).unwrap_or(on.normal.into());
+    if faded >= 1.0 {
+        e.body = s.bodies[on.nearest as usize];
+    }
+    shape_axes(e, around.radius, faded);
+    true
+}
+
+/// Turns the axes into the plane across the normal and brings their lengths nearer to what the neighbors ask for.
+fn shape_axes(e: &mut Element, radius: f32, faded: f32) {
+    let n = Vec3A::from(e.normal);
+    let flat = |a: Vec3| Vec3A::from(a) - n * n.dot(a.into());
+    let (long_u, long_v) = (e.axis_u.length(), e.axis_v.length());
+    let u = flat(e.axis_u).try_normalize().unwrap_or_else(|| n.any_orthonormal_vector());
+    let rest = flat(e.axis_v);
+    let v = (rest - u * (faded * u.dot(rest))).try_normalize().unwrap_or(n.cross(u));
+    let sized = |length: f32| {
+        let length = if length.is_finite() { length } else { radius };
+        length + RESIZE * faded * (radius - length)
+    };
+    e.axis_u = (u * sized(long_u)).into();
+    e.axis_v = (v * sized(long_v)).into();
+}

@@ -1,0 +1,231 @@
+//! The surface of matter that melts, flows, splits and fuses: surfels that adapt, [MKN04] 5.2.
+//!
+//! One surface spans all bodies that flow, so that what fuses loses the skin between. Once per frame:
+//!
+//! 1. Surfels are carried: those of matter that never flowed exactly by their `Carrier`, the others by the motion of the
+//!    points since the last frame (`motion.rs`).
+//! 2. Where matter flows they fade, over ten frames, to the implicit surface of the points (`field.rs`). How far a surfel
+//!    has faded is its blend: 0 keeps all detail, 1 lies on the implicit surface.
+//! 3. Those that have faded whole are evened out; new ones fill what has opened, crowded and swallowed ones go
+//!    (`resample.rs`).
+//!
+//! Departs from [MKN04] 5.2.2 in what drives the blend: not the change of the density at the surfel, which elastic stretch
+//! changes too, but how much the points around it have flowed. Surfels that have not faded play the part of the zombies of
+//! 5.2.5. All decisions are made in index order: the same bits on any number of threads.
+
+mod carry;
+mod field;
+mod motion;
+mod resample;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use super::{Carrier, Surfels};
+use bytemuck::{Pod, Zeroable};
+use field::Field;
+use glam::{DVec3, Vec3};
+
+/// No surfel of a carrier.
+const NONE: u32 = u32::MAX;
+
+/// The points of the world as the surface sees them: slices over the whole table.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowPoints<'a> {
+    /// Positions [m].
+    pub positions: &'a [DVec3],
+    /// Distance between points [m].
+    pub spacings: &'a [f64],
+    /// Index of the body of each point.
+    pub bodies: &'a [u32],
+    /// How much each point has flowed: 0 never, 1 flows or has flowed far enough to forget the detail of its surface.
+    pub flow: &'a [f32],
+}
+
+/// The surfels of a body as its solid part carries them now.
+#[derive(Debug, Clone, Copy)]
+pub struct Carried<'a> {
+    /// What carries them; its points are numbered from the first of the body.
+    pub carrier: &'a Carrier,
+    /// What `Carrier::update` gave for this frame.
+    pub surfels: &'a Surfels,
+}
+
+/// The surface of all bodies that flow.
+#[derive(Debug, Default)]
+pub struct FlowingSurface {
+    /// All surfels. Written by `join`, `update`.
+    elements: Vec<Element>,
+    /// Bodies that take part. Written by `join`.
+    joined: Vec<Joined>,
+    /// Points that take part, indices into the table. Written by `join`.
+    members: Vec<u32>,
+    /// Their positions at the last update [m].
+    last: Vec<DVec3>,
+    counters: Counters,
+    scratch: Scratch,
+}
+
+/// One surfel.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Element {
+    /// Center [m].
+    position: Vec3,
+    /// Half-axes [m].
+    axis_u: Vec3,
+    axis_v: Vec3,
+    /// Unit outward normal.
+    normal: Vec3,
+    /// sRGB, and one byte unused.
+    color: [u8; 4],
+    /// Never used twice.
+    id: u32,
+    body: u32,
+    /// Number in the body's carrier while the matter around has never flowed, else `NONE`.
+    origin: u32,
+    /// 0 keeps all detail, 1 lies on the implicit surface.
+    blend: f32,
+}
+
+/// One body of the surface.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Joined {
+    body: u32,
+    /// First point in the table.
+    first: u32,
+    /// Distance between surfels [m].
+    spacing: f32,
+    /// sRGB for what has no neighbor to take it from.
+    color: [u8; 4],
+}
+
+/// Numbers that go on from frame to frame.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Counters {
+    next_id: u32,
+    frame: u32,
+    /// Surfels that joined.
+    start: u32,
+    /// How much wider than at the start surfels are spaced, because there would be too many.
+    widening: f32,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self { next_id: 0, frame: 0, start: 0, widening: 1.0 }
+    }
+}
+
+/// The points that take part, gathered; and buffers. Never read across frames.
+#[derive(Debug, Default)]
+struct Scratch {
+    positions: Vec<DVec3>,
+    spacings: Vec<f64>,
+    bodies: Vec<u32>,
+    flow: Vec<f32>,
+    /// Largest spacing [m].
+    largest: f64,
+    field: Field,
+}
+
+impl FlowingSurface {
+    /// Whether no body takes part.
+    pub fn is_empty(&self) -> bool {
+        self.joined.is_empty()
+    }
+
+    /// Number of surfels.
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether a body takes part.
+    pub fn has(&self, body: u32) -> bool {
+        self.joined.iter().any(|j| j.body == body)
+    }
+
+    /// Takes a body in, with its surfels as they are now; its points are those of `points` that name it. A body that
+    /// already takes part is left as it is.
+    pub fn join(&mut self, body: u32, surfels: &Surfels, points: &FlowPoints) {
+        if self.has(body) {
+            return;
+        }
+        let members: Vec<u32> =
+            (0..points.bodies.len() as u32).filter(|&i| points.bodies[i as usize] == body).collect();
+        let first = members.first().copied().unwrap_or(0);
+        self.last.extend(members.iter().map(|&i| points.positions[i as usize]));
+        self.members.extend(members);
+        let color = |s: usize| surfels.colors.get(s).map_or([128, 128, 128, 0], |c| [c[0], c[1], c[2], 0]);
+        let spacing = resample::spacing_of(surfels);
+        self.joined.push(Joined { body, first, spacing, color: color(0) });
+        for s in 0..surfels.len() {
+            self.elements.push(Element {
+                position: surfels.positions[s],
+                axis_u: surfels.axes_u[s],
+                axis_v: surfels.axes_v[s],
+                normal: surfels.normals[s],
+                color: color(s),
+                id: self.counters.next_id,
+                body,
+                origin: s as u32,
+                blend: 0.0,
+            });
+            self.counters.next_id = self.counters.next_id.wrapping_add(1);
+        }
+        self.counters.start = self.counters.start.saturating_add(surfels.len() as u32);
+    }
+
+    /// Follows the matter from the last update to `points`. `carried` holds one entry per body of the world; None where
+    /// no part of the body is carried as a solid (all its surfels then move with the points).
+    pub fn update(&mut self, points: &FlowPoints, carried: &[Option<Carried>]) {
+        if self.is_empty() {
+            return;
+        }
+        self.gather(points);
+        let Scratch { positions, spacings, field, .. } = &mut self.scratch;
+        field.build(positions, spacings);
+        let flows = self.carry(carried);
+        let mut cover = self.cover();
+        let around = self.look_around(&cover);
+        self.settle(&flows, &around, &mut cover.alive);
+        self.thin(&around, &mut cover);
+        self.fill(&around, &mut cover);
+        self.seed(&mut cover);
+        self.finish(&cover);
+        self.last.clone_from(&self.scratch.positions);
+        self.counters.frame = self.counters.frame.wrapping_add(1);
+    }
+
+    /// Writes the surfels that now belong to a body.
+    pub fn write(&self, body: u32, out: &mut Surfels) {
+        let own = || self.elements.iter().filter(|e| e.body == body);
+        out.positions.clear();
+        out.positions.extend(own().map(|e| e.position));
+        out.axes_u.clear();
+        out.axes_u.extend(own().map(|e| e.axis_u));
+        out.axes_v.clear();
+        out.axes_v.extend(own().map(|e| e.axis_v));
+        out.normals.clear();
+        out.normals.extend(own().map(|e| e.normal));
+        out.colors.clear();
+        out.colors.extend(own().map(|e| [e.color[0], e.color[1], e.color[2]]));
+    }
+
+    /// Copies what concerns the members.
+    fn gather(&mut self, points: &FlowPoints) {
+        let s = &mut self.scratch;
+        let members = || self.members.iter().map(|&i| i as usize);
+        s.positions.clear();
+        s.positions.extend(members().map(|i| points.positions[i]));
+        s.spacings.clear();
+        s.spacings.extend(members().map(|i| points.spacings[i]));
+        s.largest = s.spacings.iter().copied().filter(|a| a.is_finite()).fold(0.0, f64::max);
+        s.bodies.clear();
+        s.bodies.extend(members().map(|i| points.bodies[i]));
+        s.flow.clear();
+        s.flow.extend(members().map(|i| points.flow[i]));
+    }
+}

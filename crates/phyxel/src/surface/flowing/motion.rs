@@ -1,0 +1,111 @@
+//! How matter moved between two frames: what carries the surfels of flowing matter along.
+//!
+//! Like [MKN04] eq. 27, but the reference is the last frame: u(p) = Σ w_i [dx_i + G_i (p - x_i)] / Σ w_i over the points
+//! near p at the last frame. G_i is the least-squares gradient of the displacement, leaning toward zero where the
+//! neighborhood is thin and bounded where the matter tears: there the motion is that of the points themselves.
+
+use crate::linalg::{double_dot, outer, trace};
+use crate::neighbors::{Grid, Neighborhoods};
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+
+/// How far a point carries surfels, and how far its flow is felt [spacings].
+const REACH: f64 = 2.2;
+/// Flow of a point is felt in full within this distance of a surfel [spacings].
+const FULL: f64 = 1.2;
+/// Share of the moment matrix added to its diagonal.
+const LEAN: f64 = 0.02;
+/// Largest norm of a displacement gradient; a half turn has 2.8.
+const STEEPEST: f64 = 2.0;
+
+/// The motion of all points from one frame to the next.
+#[derive(Debug, Default)]
+pub(super) struct Motion {
+    grid: Grid,
+    /// Displacement of each point [m].
+    steps: Vec<DVec3>,
+    /// Gradient of the displacement around each point.
+    gradients: Vec<DMat3>,
+    /// Largest spacing [m].
+    largest: f64,
+}
+
+/// The motion at one place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moved {
+    /// [m].
+    pub step: DVec3,
+    pub gradient: DMat3,
+    /// How much of the matter around has flowed, 0 ..= 1.
+    pub flow: f32,
+}
+
+/// Points at the last frame, with what is told about them.
+#[derive(Clone, Copy)]
+pub(super) struct Before<'a> {
+    pub positions: &'a [DVec3],
+    pub spacings: &'a [f64],
+    pub flow: &'a [f32],
+}
+
+impl Motion {
+    /// From the positions of the last frame to those of this one.
+    pub fn new(before: Before, after: &[DVec3]) -> Self {
+        let radii: Vec<f64> = before.spacings.iter().map(|a| REACH * a).collect();
+        let near = Neighborhoods::with_radii(before.positions, &radii);
+        let steps: Vec<DVec3> = after.iter().zip(before.positions).map(|(y, x)| *y - *x).collect();
+        let gradient = |i: usize| gradient(i, before.positions, &steps, &radii, &near);
+        let gradients = (0..after.len()).into_par_iter().with_min_len(128).map(gradient).collect();
+        let largest = before.spacings.iter().copied().filter(|a| a.is_finite()).fold(0.0, f64::max);
+        Self { grid: Grid::new(before.positions, 0.5 * REACH * largest), steps, gradients, largest }
+    }
+
+    /// The motion at `p` [m] of the last frame.
+    pub fn at(&self, p: DVec3, before: Before) -> Moved {
+        let (mut sum, mut step, mut linear, mut flow) = (0.0, DVec3::ZERO, DMat3::ZERO, 0f64);
+        self.grid.for_each_within(p, REACH * self.largest, |i, r2| {
+            let spacing = before.spacings[i];
+            let q2 = r2 / (REACH * spacing * REACH * spacing);
+            if q2 < 1.0 {
+                let w = (1.0 - q2) * (1.0 - q2) * (1.0 - q2);
+                sum += w;
+                step += w * (self.steps[i] + self.gradients[i] * (p - before.positions[i]));
+                linear += self.gradients[i] * w;
+                if before.flow[i] > 0.0 {
+                    flow = flow.max(f64::from(before.flow[i]) * ramp(r2.sqrt() / spacing));
+                }
+            }
+        });
+        if sum > 1e-6 {
+            return Moved { step: step / sum, gradient: linear * (1.0 / sum), flow: flow as f32 };
+        }
+        let nearest = self.grid.nearest(p).map(|(i, _)| i);
+        let (step, flow) = nearest.map_or((DVec3::ZERO, 1.0), |i| (self.steps[i], before.flow[i]));
+        Moved { step, gradient: DMat3::ZERO, flow }
+    }
+}
+
+/// How much of a point's flow is felt at a distance in spacings.
+fn ramp(r: f64) -> f64 {
+    let t = ((REACH - r) / (REACH - FULL)).clamp(0.0, 1.0);
+    t * t * (3.0 - 2.0 * t)
+}
+
+fn gradient(i: usize, positions: &[DVec3], steps: &[DVec3], radii: &[f64], near: &Neighborhoods) -> DMat3 {
+    let (mut moment, mut moved) = (DMat3::ZERO, DMat3::ZERO);
+    for j in near.of(i) {
+        let r = positions[j] - positions[i];
+        let radius = 0.5 * (radii[i] + radii[j]);
+        let q2 = r.length_squared() / (radius * radius);
+        let w = (1.0 - q2).max(0.0).powi(3);
+        moment += outer(w * r, r);
+        moved += outer(w * (steps[j] - steps[i]), r);
+    }
+    let lean = LEAN / 3.0 * trace(moment);
+    if !(lean > 0.0 && lean.is_finite()) {
+        return DMat3::ZERO;
+    }
+    let gradient = moved * (moment + DMat3::from_diagonal(DVec3::splat(lean))).inverse();
+    let norm = double_dot(gradient, gradient).sqrt();
+    if norm.is_finite() { gradient * (STEEPEST / norm.max(STEEPEST)) } else { DMat3::ZERO }
+}

@@ -1,0 +1,366 @@
+//! Keeps surfels evenly spread: new ones where the surface opened, none where they crowd, [MKN04] 5.2.4.
+//!
+//! Only surfels that have faded whole are moved or removed. A gap is a place one spacing from a surfel with no other within
+//! 0.75; a surfel is crowded when another is within half a spacing: between the two nothing happens, so that a surface at
+//! rest stays as it is.
+
+use super::carry::CHUNK;
+use super::{Element, FlowingSurface, NONE, Scratch};
+use crate::neighbors::Grid;
+use crate::random::Random;
+use crate::surface::Surfels;
+use glam::{DVec3, IVec3, Vec3};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// Surfels that act on one another are nearer than this [surfel spacings].
+const SEEN: f32 = 1.8;
+/// Nearer ones are crowded.
+const CROWDED: f32 = 0.5;
+/// A new surfel has this much room.
+const ROOM: f32 = 0.75;
+/// Range and strength of the mutual push, and its bounds per frame [surfel spacings].
+const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
+/// Normals of the same side of a surface have at least this cosine.
+const SAME_SIDE: f32 = 0.3;
+/// Directions in which a surfel looks for a gap.
+const LOOKS: usize = 7;
+/// How often in a frame new surfels look for gaps in turn.
+const ROUNDS: usize = 6;
+/// Surfels may become this many times as many before they are spaced wider.
+const MOST: f32 = 5.0;
+/// Directions in which a point looks for uncovered surface, and its part of the points per frame.
+const RAYS: usize = 12;
+const SHARE: u32 = 4;
+
+/// What a surfel sees around it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Around {
+    /// Step away from the others [m].
+    pub push: Vec3,
+    /// Half-axis that closes the surface [m].
+    pub radius: f32,
+    /// Distance to the nearest [m], and which it is.
+    nearest: (f32, u32),
+    /// Places of gaps [m].
+    gaps: [Option<Vec3>; 2],
+}
+
+/// Where surfels are: those of the start of the frame in a grid, new ones in cells.
+pub(super) struct Cover {
+    grid: Grid,
+    cells: HashMap<IVec3, Vec<u32>>,
+    /// Which of the surfels stay.
+    pub alive: Vec<bool>,
+    /// Edge of the cells of new ones; largest spacing of surfels [m].
+    edge: f32,
+    /// How far a surfel may have moved since the grid was made [m].
+    drift: f32,
+}
+
+impl FlowingSurface {
+    /// Where the surfels are now.
+    pub(super) fn cover(&self) -> Cover {
+        let places: Vec<DVec3> = self.elements.iter().map(|e| e.position.as_dvec3()).collect();
+        let edge = self.joined.iter().fold(0f32, |m, j| m.max(j.spacing)) * self.counters.widening;
+        let grid = Grid::new(&places, f64::from(0.9 * SEEN * edge));
+        Cover { grid, cells: HashMap::new(), alive: vec![true; self.elements.len()], edge, drift: 0.5 * edge }
+    }
+
+    /// What each surfel sees.
+    pub(super) fn look_around(&self, cover: &Cover) -> Vec<Around> {
+        let all = (0..self.elements.len()).into_par_iter().with_min_len(CHUNK);
+        all.map_init(Vec::new, |seen, i| {
+            let e = &self.elements[i];
+            if e.origin != NONE {
+                return Around::default();
+            }
+            let spacing = self.spacing(e.body);
+            seen.clear();
+            cover.grid.for_each_within(e.position.as_dvec3(), f64::from(SEEN * spacing), |j, _| {
+                let other = &self.elements[j];
+                if j != i && other.normal.dot(e.normal) > SAME_SIDE {
+                    seen.push((other.position - e.position, j as u32));
+                }
+            });
+            look(e, spacing, seen)
+        })
+        .collect()
+    }
+
+    /// Removes crowded surfels, the youngest first.
+    pub(super) fn thin(&self, around: &[Around], cover: &mut Cover) {
+        for i in (0..around.len()).rev() {
+            let (e, (distance, other)) = (&self.elements[i], around[i].nearest);
+            let free = e.origin == NONE && e.blend >= 1.0 && other != NONE;
+            if free && distance < CROWDED * self.spacing(e.body) && cover.alive[other as usize] {
+                cover.alive[i] = false;
+            }
+        }
+    }
+
+    /// Fills gaps, from old surfels to new ones and on.
+    pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover) {
+        let mut wanted: Vec<(u32, Vec3)> = Vec::new();
+        for (i, a) in around.iter().enumerate() {
+            if cover.alive[i] && self.elements[i].blend >= 1.0 {
+                wanted.extend(a.gaps.iter().flatten().map(|&p| (i as u32, p)));
+            }
+        }
+        self.fill_from(wanted, cover);
+    }
+
+    /// Puts surfels where the surface around points that flow has none.
+    pub(super) fn seed(&mut self, cover: &mut Cover) {
+        let turn = self.counters.frame % SHARE;
+        let s = &self.scratch;
+        let points = (0..s.positions.len() as u32).into_par_iter().with_min_len(CHUNK);
+        let found: Vec<Vec<(Vec3, Vec3, u32)>> = points
+            .map_init(Vec::new, |list, i| {
+                let looks = i % SHARE == turn && s.flow[i as usize] > 0.0;
+                if looks { self.uncovered(i as usize, cover, list) } else { Vec::new() }
+            })
+            .collect();
+        let mut wanted = Vec::new();
+        for (position, normal, body) in found.into_iter().flatten() {
+            let spacing = self.spacing(body);
+            if !cover.taken(&self.elements, position, normal, ROOM * spacing) {
+                let color = self.color_near(position, body, cover);
+                let i = self.add(Element { position, body, color, ..new_element(normal, spacing) }, cover);
+                wanted.extend(self.gaps_around(i, cover));
+            }
+        }
+        self.fill_from(wanted, cover);
+    }
+
+    /// Drops what does not stay, and widens the spacing while there are too many.
+    pub(super) fn finish(&mut self, cover: &Cover) {
+        let mut alive = cover.alive.iter();
+        self.elements.retain(|_| alive.next().copied().unwrap_or(true));
+        let most = MOST * self.counters.start.max(200) as f32;
+        let count = self.elements.len() as f32;
+        if count > most {
+            self.counters.widening *= 1.02;
+        } else if count < 0.7 * most {
+            self.counters.widening = (self.counters.widening / 1.01).max(1.0);
+        }
+    }
+
+    /// Distance between the surfels of a body [m].
+    fn spacing(&self, body: u32) -> f32 {
+        let own = self.joined.iter().find(|j| j.body == body).or(self.joined.first());
+        own.map_or(1.0, |j| j.spacing) * self.counters.widening
+    }
+
+    /// Adds surfels at places wanted by others, as long as there is room; new ones want more in turn.
+    fn fill_from(&mut self, mut wanted: Vec<(u32, Vec3)>, cover: &mut Cover) {
+        for _ in 0..ROUNDS {
+            if wanted.is_empty() {
+                break;
+            }
+            let s = &self.scratch;
+            let placed: Vec<Option<Element>> = wanted
+                .par_iter()
+                .with_min_len(CHUNK)
+                .map_init(Vec::new, |list, &(parent, place)| {
+                    let e = &self.elements[parent as usize];
+                    place_child(e, place, self.spacing(e.body), s, list)
+                })
+                .collect();
+            wanted.clear();
+            for child in placed.into_iter().flatten() {
+                let spacing = self.spacing(child.body);
+                if !cover.taken(&self.elements, child.position, child.normal, ROOM * spacing) {
+                    let i = self.add(child, cover);
+                    wanted.extend(self.gaps_around(i, cover));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, mut e: Element, cover: &mut Cover) -> u32 {
+        e.id = self.counters.next_id;
+        self.counters.next_id = self.counters.next_id.wrapping_add(1);
+        let i = self.elements.len() as u32;
+        cover.cells.entry(cell(e.position, cover.edge)).or_default().push(i);
+        cover.alive.push(true);
+        self.elements.push(e);
+        i
+    }
+
+    /// Gaps that a new surfel sees.
+    fn gaps_around(&self, i: u32, cover: &Cover) -> Vec<(u32, Vec3)> {
+        let e = &self.elements[i as usize];
+        let spacing = self.spacing(e.body);
+        let mut seen = Vec::new();
+        cover.near(&self.elements, e.position, SEEN * spacing, |j, offset| {
+            if j != i && self.elements[j as usize].normal.dot(e.normal) > SAME_SIDE {
+                seen.push((offset, j));
+            }
+        });
+        look(e, spacing, &seen).gaps.iter().flatten().map(|&p| (i, p)).collect()
+    }
+
+    /// Uncovered places on the surface around a point: position, normal, body.
+    fn uncovered(&self, point: usize, cover: &Cover, list: &mut Vec<u32>) -> Vec<(Vec3, Vec3, u32)> {
+        let s = &self.scratch;
+        let (inward, spacing) = (s.field.inward[point], s.spacings[point] as f32);
+        let depth = inward.length();
+        let mut found = Vec::new();
+        // Points whose neighbors lie all around have no surface.
+        if depth < 0.15 && s.field.company[point] > 0.9 {
+            return found;
+        }
+        for k in 0..RAYS {
+            let ray = spiral(k, RAYS);
+            if inward.dot(ray) > 0.3 * depth {
+                continue;
+            }
+            let start = s.field.smoothed[point] + 0.6 * s.spacings[point] * ray;
+            let mut covered = false;
+            cover.near(&self.elements, start.as_vec3(), 0.25 * spacing, |_, _| covered = true);
+            if covered {
+                continue;
+            }
+            let local = (start - s.field.middle).as_vec3a();
+            if let Some(on) = s.field.project(local, 0.7 * spacing, list) {
+                let position = Vec3::from(on.position) + s.field.middle.as_vec3();
+                found.push((position, on.normal.into(), s.bodies[on.nearest as usize]));
+            }
+        }
+        found
+    }
+
+    /// Color of the surfel nearest to a place.
+    fn color_near(&self, p: Vec3, body: u32, cover: &Cover) -> [u8; 4] {
+        let nearest = cover.grid.nearest(p.as_dvec3()).map(|(j, _)| self.elements[j].color);
+        let own = || self.joined.iter().find(|j| j.body == body).map(|j| j.color);
+        nearest.or_else(own).unwrap_or([128, 128, 128, 0])
+    }
+}
+
+impl Cover {
+    /// Calls `visit(j, offset)` for every surfel that stays and is nearer to `p` than `radius` [m].
+    fn near(&self, elements: &[Element], p: Vec3, radius: f32, mut visit: impl FnMut(u32, Vec3)) {
+        let mut test = |j: u32| {
+            let offset = elements[j as usize].position - p;
+            if self.alive[j as usize] && offset.length_squared() < radius * radius {
+                visit(j, offset);
+            }
+        };
+        self.grid.for_each_within(p.as_dvec3(), f64::from(radius + self.drift), |j, _| test(j as u32));
+        if self.cells.is_empty() {
+            return;
+        }
+        let (low, high) = (cell(p - radius, self.edge), cell(p + radius, self.edge));
+        for z in low.z..=high.z {
+            for y in low.y..=high.y {
+                for x in low.x..=high.x {
+                    self.cells.get(&IVec3::new(x, y, z)).into_iter().flatten().for_each(|&j| test(j));
+                }
+            }
+        }
+    }
+
+    /// Whether a surfel of the same side is nearer than `room` [m].
+    fn taken(&self, elements: &[Element], p: Vec3, normal: Vec3, room: f32) -> bool {
+        let mut taken = false;
+        self.near(elements, p, room, |j, _| taken |= elements[j as usize].normal.dot(normal) > SAME_SIDE);
+        taken
+    }
+}
+
+/// Distance between the surfels of a surface at the start [m]: from the distance to the sixth neighbor on the same side,
+/// which is 1.2 spacings in an even cover.
+pub(super) fn spacing_of(surfels: &Surfels) -> f32 {
+    const PROBES: usize = 200;
+    let places: Vec<DVec3> = surfels.positions.iter().map(|p| p.as_dvec3()).collect();
+    let axes = surfels.axes_u.iter().map(|u| f64::from(u.length()));
+    let mean = axes.sum::<f64>() / places.len().max(1) as f64;
+    let grid = Grid::new(&places, mean);
+    let mut sixth: Vec<f32> = (0..PROBES.min(places.len()))
+        .filter_map(|k| {
+            let i = k * places.len() / PROBES.min(places.len());
+            let near = grid.k_nearest(places[i], 24);
+            let side = |j: usize| surfels.normals[j].dot(surfels.normals[i]) > SAME_SIDE;
+            near.iter().filter(|n| n.0 != i && side(n.0)).nth(5).map(|n| n.1.sqrt() as f32)
+        })
+        .collect();
+    sixth.sort_by(f32::total_cmp);
+    let found = sixth.get(sixth.len() / 2).map_or(mean as f32, |d| d / 1.2);
+    if found > 0.0 && found.is_finite() { found } else { 1.0 }
+}
+
+/// What a surfel makes of those it sees (offsets and numbers).
+fn look(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> Around {
+    let (range, strength, least, most) = PUSH;
+    let mut push = Vec3::ZERO;
+    // Distances to the six nearest, ascending.
+    let mut six = [SEEN * spacing; 6];
+    let mut nearest = (f32::INFINITY, NONE);
+    for &(offset, j) in seen {
+        let r = offset.length();
+        if r < nearest.0 || (r == nearest.0 && j < nearest.1) {
+            nearest = (r, j);
+        }
+        let mut longer = r;
+        for slot in &mut six {
+            (*slot, longer) = (slot.min(longer), slot.max(longer));
+        }
+        if r < range * spacing {
+            push -= offset / r.max(1e-3 * spacing) * (1.0 - r / (range * spacing));
+        }
+    }
+    push = (push - e.normal * e.normal.dot(push)) * strength * spacing;
+    push = if push.length() < least * spacing { Vec3::ZERO } else { push.clamp_length_max(most * spacing) };
+    let radius = (0.8 * six[5]).clamp(0.8 * spacing, 1.5 * spacing);
+    Around { push, radius, nearest, gaps: gaps(e, spacing, seen) }
+}
+
+/// Up to two places, one spacing away, with no surfel near.
+fn gaps(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> [Option<Vec3>; 2] {
+    let mut found = [None; 2];
+    let mut count = 0;
+    let (x, y) = e.normal.any_orthonormal_pair();
+    let start = Random::new(0x9a95, u64::from(e.id)).unit() as f32;
+    for k in 0..LOOKS {
+        let (sin, cos) = (std::f32::consts::TAU * (start + k as f32 / LOOKS as f32)).sin_cos();
+        let place = spacing * (cos * x + sin * y);
+        let room = ROOM * ROOM * spacing * spacing;
+        if seen.iter().all(|(offset, _)| (*offset - place).length_squared() > room) {
+            found[count] = Some(e.position + place);
+            count += 1;
+            if count == found.len() {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// A surfel like its parent near another place, on the implicit surface.
+fn place_child(parent: &Element, place: Vec3, spacing: f32, s: &Scratch, list: &mut Vec<u32>) -> Option<Element> {
+    let on = s.field.project((place.as_dvec3() - s.field.middle).as_vec3a(), spacing, list)?;
+    let position = Vec3::from(on.position) + s.field.middle.as_vec3();
+    let body = s.bodies[on.nearest as usize];
+    Some(Element { position, body, color: parent.color, ..new_element(on.normal.into(), spacing) })
+}
+
+/// A round surfel on the implicit surface.
+fn new_element(normal: Vec3, spacing: f32) -> Element {
+    let (x, y) = normal.any_orthonormal_pair();
+    let (axis_u, axis_v) = (spacing * x, spacing * y);
+    Element { origin: NONE, normal, axis_u, axis_v, blend: 1.0, ..bytemuck::Zeroable::zeroed() }
+}
+
+fn cell(p: Vec3, edge: f32) -> IVec3 {
+    (p / edge).floor().as_ivec3()
+}
+
+/// Direction k of `count` evenly spread ones.
+fn spiral(k: usize, count: usize) -> DVec3 {
+    let z = 1.0 - (2.0 * k as f64 + 1.0) / count as f64;
+    let (sin, cos) = (2.399_963_229_728_653 * k as f64).sin_cos();
+    let r = (1.0 - z * z).sqrt();
+    DVec3::new(r * cos, r * sin, z)
+}

@@ -1,0 +1,51 @@
+//! The state of the surface that survives a restart, as bytes.
+
+use super::{Counters, Element, FlowingSurface, Joined};
+use bytemuck::Pod;
+use glam::DVec3;
+
+impl FlowingSurface {
+    /// The state, so that `restore` goes on with the same bits.
+    pub fn state(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(&mut bytes, &[self.counters]);
+        write(&mut bytes, &self.joined);
+        write(&mut bytes, &self.members);
+        write(&mut bytes, &self.last);
+        write(&mut bytes, &self.elements);
+        bytes
+    }
+
+    /// Takes over a state that `state` gave. None, and nothing changes, if the bytes are not such a state for a table of
+    /// `points` points.
+    pub fn restore(&mut self, bytes: &[u8], points: usize) -> Option<()> {
+        let mut rest = bytes;
+        let counters: Vec<Counters> = read(&mut rest)?;
+        let joined: Vec<Joined> = read(&mut rest)?;
+        let members: Vec<u32> = read(&mut rest)?;
+        let last: Vec<DVec3> = read(&mut rest)?;
+        let elements: Vec<Element> = read(&mut rest)?;
+        let fits = counters.len() == 1 && members.len() == last.len() && rest.is_empty();
+        if !fits || members.iter().any(|&m| m as usize >= points) {
+            return None;
+        }
+        (self.counters, self.joined, self.members) = (counters[0], joined, members);
+        (self.last, self.elements) = (last, elements);
+        Some(())
+    }
+}
+
+/// Appends the number of entries and the entries.
+fn write<T: Pod>(bytes: &mut Vec<u8>, entries: &[T]) {
+    bytes.extend((entries.len() as u64).to_le_bytes());
+    bytes.extend(bytemuck::cast_slice::<T, u8>(entries));
+}
+
+/// Takes what `write` appended from the front.
+fn read<T: Pod>(bytes: &mut &[u8]) -> Option<Vec<T>> {
+    let (count, rest) = bytes.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(size_of::<T>())?;
+    let (own, rest) = rest.split_at_checked(length)?;
+    *bytes = rest;
+    Some(own.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+}

@@ -1,0 +1,247 @@
+//! Surfaces of balls that flow: closed, carried, the same bits.
+
+use super::*;
+use crate::neighbors::Grid;
+use crate::random::Random;
+
+/// Distance between points.
+const SPACING: f64 = 0.2;
+/// Radius of the ball.
+const RADIUS: f64 = 1.0;
+
+/// Points of a ball.
+fn ball() -> Vec<DVec3> {
+    let mut points = Vec::new();
+    for k in 0..11i32.pow(3) {
+        let cell = DVec3::new(f64::from(k % 11), f64::from(k / 11 % 11), f64::from(k / 121)) - 5.0;
+        let p = SPACING * (cell + 0.2 * Random::new(4, k as u64).in_cube());
+        if p.length() < RADIUS - 0.4 * SPACING {
+            points.push(p);
+        }
+    }
+    points
+}
+
+/// Even surfels on the ball around `center`.
+fn skin(count: usize, center: DVec3, color: [u8; 3]) -> Surfels {
+    let mut s = Surfels::default();
+    let radius = 1.2 * RADIUS * (4.0 * std::f64::consts::PI / count as f64).sqrt();
+    for k in 0..count {
+        let y = 1.0 - (2.0 * k as f64 + 1.0) / count as f64;
+        let (sin, cos) = (2.399_963_229_728_653 * k as f64).sin_cos();
+        let n = DVec3::new((1.0 - y * y).sqrt() * cos, y, (1.0 - y * y).sqrt() * sin);
+        let (u, v) = n.as_vec3().any_orthonormal_pair();
+        s.positions.push((center + RADIUS * n).as_vec3());
+        s.axes_u.push(radius as f32 * u);
+        s.axes_v.push(radius as f32 * v);
+        s.normals.push(n.as_vec3());
+        s.colors.push(color);
+    }
+    s
+}
+
+/// Bodies that follow a motion.
+struct Lab {
+    rest: Vec<DVec3>,
+    bodies: Vec<u32>,
+    surface: FlowingSurface,
+    flow: f32,
+}
+
+impl Lab {
+    /// Balls at `centers`.
+    fn new(centers: &[DVec3], flow: f32) -> Self {
+        let (mut rest, mut bodies) = (Vec::new(), Vec::new());
+        for (b, &center) in centers.iter().enumerate() {
+            rest.extend(ball().iter().map(|p| *p + center));
+            bodies.resize(rest.len(), b as u32);
+        }
+        let mut lab = Self { rest, bodies, surface: FlowingSurface::default(), flow };
+        let start = lab.rest.clone();
+        let mut surface = FlowingSurface::default();
+        lab.with(&start, |points| {
+            for (b, &center) in centers.iter().enumerate() {
+                surface.join(b as u32, &skin(2500, center, [200, 10 + b as u8, 30]), points);
+            }
+        });
+        lab.surface = surface;
+        lab
+    }
+
+    fn with(&self, positions: &[DVec3], act: impl FnOnce(&FlowPoints)) {
+        let (spacings, flow) = (vec![SPACING; self.rest.len()], vec![self.flow; self.rest.len()]);
+        act(&FlowPoints { positions, spacings: &spacings, bodies: &self.bodies, flow: &flow });
+    }
+
+    /// One frame with the points moved by `map` from rest.
+    fn frame(&mut self, map: impl Fn(usize, DVec3) -> DVec3) {
+        let positions: Vec<DVec3> = self.rest.iter().enumerate().map(|(i, &p)| map(i, p)).collect();
+        let mut surface = std::mem::take(&mut self.surface);
+        self.with(&positions, |points| surface.update(points, &[]));
+        self.surface = surface;
+    }
+
+    fn surfels(&self) -> Surfels {
+        let mut out = Surfels::default();
+        self.surface.write(0, &mut out);
+        out
+    }
+}
+
+/// Part of the places one radius from a surfel, along the surface, that no other surfel of that side covers.
+fn open(elements: &[Element]) -> f64 {
+    let places: Vec<DVec3> = elements.iter().map(|e| e.position.as_dvec3()).collect();
+    let largest = elements.iter().fold(0f32, |m, e| m.max(e.axis_u.length()).max(e.axis_v.length()));
+    let grid = Grid::new(&places, f64::from(largest));
+    let uncovered = |i: usize| {
+        let (x, y) = elements[i].normal.any_orthonormal_pair();
+        let (sin, cos) = (std::f32::consts::TAU * Random::new(8, i as u64).unit() as f32).sin_cos();
+        let q = elements[i].position + elements[i].axis_u.length() * (cos * x + sin * y);
+        let mut covered = false;
+        grid.for_each_within(q.as_dvec3(), 1.2 * f64::from(largest), |j, _| {
+            let (e, d) = (&elements[j], q - elements[j].position);
+            let (a, b) = (d.dot(e.axis_u) / e.axis_u.length_squared(), d.dot(e.axis_v) / e.axis_v.length_squared());
+            covered |= j != i && e.normal.dot(elements[i].normal) > 0.0 && a * a + b * b < 1.0;
+        });
+        !covered
+    };
+    (0..elements.len()).filter(|&i| uncovered(i)).count() as f64 / elements.len().max(1) as f64
+}
+
+fn flat(t: f64) -> impl Fn(usize, DVec3) -> DVec3 {
+    let s = 1.0 / (1.0 + t);
+    move |_, p| DVec3::new(p.x / s.sqrt(), p.y * s, p.z / s.sqrt())
+}
+
+#[test]
+fn matter_that_never_flowed_keeps_its_surfels_exactly() {
+    let mut lab = Lab::new(&[DVec3::ZERO], 0.0);
+    let turn = |_, p: DVec3| glam::DMat3::from_rotation_y(0.3) * p + DVec3::X;
+    lab.frame(turn);
+    for (e, p) in lab.surface.elements.iter().zip(skin(2500, DVec3::ZERO, [0; 3]).positions) {
+        let expected = turn(0, p.as_dvec3()).as_vec3();
+        // Leaning the gradient toward zero costs a little of the turn, but no surfel was blended, added or dropped.
+        assert!(e.blend == 0.0 && (e.position - expected).length() < 0.01, "{}", (e.position - expected).length());
+    }
+    assert_eq!(lab.surface.len(), 2500);
+    // With a carrier its word is taken to the bit.
+    let surfels = skin(2500, DVec3::ZERO, [0; 3]);
+    let carrier = Carrier::bind(surfels.clone(), &lab.rest, &vec![2.0 * SPACING; lab.rest.len()]);
+    let mut moved = surfels.clone();
+    moved.positions.iter_mut().for_each(|p| *p *= 1.01);
+    let mut solid = Lab::new(&[DVec3::ZERO], 0.0);
+    let mut surface = std::mem::take(&mut solid.surface);
+    let carried = [Some(Carried { carrier: &carrier, surfels: &moved })];
+    solid.with(&solid.rest, |points| surface.update(points, &carried));
+    solid.surface = surface;
+    assert_eq!(solid.surfels().positions, moved.positions);
+}
+
+#[test]
+fn a_ball_that_melts_and_flattens_stays_closed_and_keeps_its_color() {
+    let mut lab = Lab::new(&[DVec3::ZERO], 1.0);
+    let mut before = lab.surface.elements.clone();
+    for k in 0..26 {
+        lab.frame(flat(0.04 * f64::from(k)));
+        // Nothing pops: what is in both frames has moved by less than a third of a spacing of the points.
+        let mut old = before.iter();
+        for e in &lab.surface.elements {
+            if let Some(o) = old.by_ref().find(|o| o.id >= e.id).filter(|o| o.id == e.id) {
+                let moved = (o.position - e.position).length();
+                assert!(moved < 0.33 * SPACING as f32, "frame {k}: {moved}");
+            }
+        }
+        before.clone_from(&lab.surface.elements);
+        if k > 10 && k % 6 == 0 {
+            assert!(open(&lab.surface.elements) < 0.005, "frame {k}: {}", open(&lab.surface.elements));
+        }
+    }
+    assert!(lab.surface.len() > 2000 && lab.surface.len() < 6000, "{}", lab.surface.len());
+    for e in &lab.surface.elements {
+        assert_eq!((e.blend, e.color), (1.0, [200, 10, 30, 0]));
+        assert!(
+            (e.normal.length() - 1.0).abs() < 1e-4 && e.axis_u.cross(e.axis_v).normalize().dot(e.normal).abs() > 0.999
+        );
+        // Upper and lower side are those of the flattened ball; its rim is sharper than points can say.
+        let (p, s) = (e.position.as_dvec3(), 2.0f64);
+        if e.normal.y.abs() > 0.95 {
+            let height = (1.0 - (p.x * p.x + p.z * p.z) / s).max(0.0).sqrt() * RADIUS / s;
+            assert!((p.y.abs() - height).abs() < 0.5 * SPACING, "{p} {height}");
+        }
+    }
+}
+
+#[test]
+fn what_fuses_loses_the_skin_between() {
+    let apart = 1.15 * RADIUS;
+    let mut lab = Lab::new(&[DVec3::X * -apart, DVec3::X * apart], 1.0);
+    let toward = |t: f64| move |i: usize, p: DVec3| p + DVec3::X * if i < ball().len() { t } else { -t };
+    for k in 0..30 {
+        lab.frame(toward(0.01 * f64::from(k)));
+    }
+    let inside = |e: &&Element| e.position.x.abs() < 0.1 && glam::Vec2::new(e.position.y, e.position.z).length() < 0.2;
+    assert_eq!(lab.surface.elements.iter().filter(inside).count(), 0);
+    assert!(open(&lab.surface.elements) < 0.01);
+    assert!((0..2).all(|b| lab.surface.elements.iter().any(|e| e.body == b)));
+}
+
+#[test]
+fn a_body_torn_in_two_gets_new_surface_on_both_sides() {
+    let mut lab = Lab::new(&[DVec3::ZERO], 1.0);
+    for k in 0..30 {
+        let gap = 0.04 * f64::from((k - 12).max(0));
+        lab.frame(move |_, p| p + DVec3::X * gap * p.x.signum());
+    }
+    let face = |e: &&Element| e.normal.x < -0.7 && (e.position.x - 0.6).abs() < 0.25;
+    assert!(lab.surface.elements.iter().filter(face).count() > 300);
+    assert!(open(&lab.surface.elements) < 0.01, "{}", open(&lab.surface.elements));
+}
+
+#[test]
+fn a_surface_at_rest_comes_to_rest() {
+    let mut lab = Lab::new(&[DVec3::ZERO], 1.0);
+    (0..60).for_each(|_| lab.frame(|_, p| p));
+    let before = lab.surface.elements.clone();
+    lab.frame(|_, p| p);
+    assert_eq!(before.len(), lab.surface.len());
+    let moved = before.iter().zip(&lab.surface.elements).map(|(a, b)| (a.position - b.position).length());
+    let spacing = lab.surface.joined[0].spacing;
+    assert!(moved.fold(0.0, f32::max) < 0.05 * spacing);
+}
+
+#[test]
+fn the_same_bits_on_any_number_of_threads_and_after_a_restart() {
+    let run = |threads: usize, restart: bool| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut lab = Lab::new(&[DVec3::ZERO], 1.0);
+            for k in 0..13 {
+                lab.frame(flat(0.08 * f64::from(k)));
+                if restart && k == 9 {
+                    let state = lab.surface.state();
+                    lab.surface = FlowingSurface::default();
+                    assert!(lab.surface.restore(&state[..state.len() - 1], lab.rest.len()).is_none());
+                    assert!(lab.surface.restore(&state, lab.rest.len()).is_some());
+                }
+            }
+            lab.surface.state()
+        })
+    };
+    let one = run(1, false);
+    assert!(run(3, false) == one && run(2, true) == one);
+}
+
+#[test]
+fn degenerate_matter_has_an_answer() {
+    let mut lab = Lab::new(&[DVec3::ZERO], 1.0);
+    (0..12).for_each(|_| lab.frame(|_, p| p));
+    lab.frame(|_, _| DVec3::ONE);
+    lab.frame(|i, p| if i % 3 == 0 { DVec3::NAN } else { p });
+    lab.frame(|i, _| DVec3::X * i as f64);
+    assert!(lab.surface.elements.iter().all(|e| e.position.is_finite() && e.normal.is_finite()));
+    let mut empty = FlowingSurface::default();
+    let nothing = FlowPoints { positions: &[], spacings: &[], bodies: &[], flow: &[] };
+    empty.join(0, &skin(10, DVec3::ZERO, [0; 3]), &nothing);
+    (0..11).for_each(|_| empty.update(&nothing, &[]));
+    assert_eq!(empty.len(), 0);
+}
