@@ -14,6 +14,8 @@ pub struct Body {
     pub range: Range<usize>,
     /// Current material; events change it.
     pub material: MaterialSpec,
+    /// Melted or solid by an event, whatever its material says. Written by `apply_events`.
+    pub melted: Option<bool>,
     /// sRGB color.
     pub color: [u8; 3],
     /// Named regions; the first is `all`. Written at set-up.
@@ -37,10 +39,10 @@ impl Body {
 }
 
 impl Region {
-    /// The points of a body that lie in the region at the start.
+    /// The points of a body that lie in the region now.
     pub fn find(spec: &RegionSpec, range: Range<usize>, points: &Points) -> Self {
         let inside = |test: &dyn Fn(DVec3) -> bool| -> Vec<u32> {
-            range.clone().filter(|&i| test(points.rest_positions[i])).map(|i| i as u32).collect()
+            range.clone().filter(|&i| test(points.positions[i])).map(|i| i as u32).collect()
         };
         let found = match spec.place {
             RegionPlace::All => inside(&|_| true),
@@ -55,7 +57,7 @@ impl Region {
 
 fn nearest(range: Range<usize>, points: &Points, to: DVec3, count: usize) -> Vec<u32> {
     let mut order: Vec<u32> = range.map(|i| i as u32).collect();
-    let distance = |i: u32| points.rest_positions[i as usize].distance_squared(to);
+    let distance = |i: u32| points.positions[i as usize].distance_squared(to);
     // Ties go to the lower id, so that the choice does not depend on the order in memory.
     order.sort_by(|&a, &b| {
         let ids = (points.ids[a as usize], points.ids[b as usize]);

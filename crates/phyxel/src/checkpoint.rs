@@ -33,6 +33,8 @@ struct Header {
     /// Bodies in the care of the flow, and the length of its state at the end of the file [bytes].
     flowing: Vec<usize>,
     flow: usize,
+    /// What pins that began late hold: pin, points, where they were [m].
+    grips: Vec<(usize, Vec<u32>, Vec<DVec3>)>,
 }
 
 impl Simulation for World {
@@ -70,6 +72,7 @@ impl Simulation for World {
         let header = Header {
             flowing: (0..self.bodies.len()).filter(|&b| self.flow.manages(b)).collect(),
             flow: flow.len(),
+            grips: self.late_grips(),
             points: self.points.len(),
             time: self.time,
             frame: self.frame,
@@ -135,6 +138,15 @@ impl Simulation for World {
         let strain = |pair: &[DVec3; 2]| [pair[0].x, pair[0].y, pair[0].z, pair[1].x, pair[1].y, pair[1].z];
         let strains: Vec<_> = strains.as_chunks::<2>().0.iter().map(strain).collect();
         self.mls.set_plastic_strains(&strains);
+        for (k, held, start) in header.grips {
+            let Some(pin) = self.pins.get_mut(k) else { return Err(damaged("it names a pin that is not there")) };
+            if held.iter().any(|&i| i as usize >= self.points.len()) || held.len() != start.len() {
+                return Err(damaged("a pin holds points that are not there"));
+            }
+            pin.grip(held, &self.points);
+            pin.center = start.iter().sum::<DVec3>() / start.len().max(1) as f64;
+            pin.start = start;
+        }
         for body in header.flowing {
             self.take_over(body);
         }
@@ -144,6 +156,13 @@ impl Simulation for World {
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);
         Ok(())
+    }
+}
+
+impl World {
+    fn late_grips(&self) -> Vec<(usize, Vec<u32>, Vec<DVec3>)> {
+        let late = self.pins.iter().enumerate().filter(|(_, p)| p.gripped && p.from > 0.0);
+        late.map(|(k, p)| (k, p.points.clone(), p.start.clone())).collect()
     }
 }
 

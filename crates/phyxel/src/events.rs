@@ -22,7 +22,7 @@ impl World {
             EventTime::At(t) => Some(t),
             _ => None,
         });
-        let released = self.pins.iter().filter(|p| !p.released).map(|p| p.until);
+        let released = self.pins.iter().filter(|p| !p.released).flat_map(|p| [p.from, p.until]);
         let switched = self.external.iter().flat_map(|f| [f.from, f.until]);
         timed.chain(released).chain(switched).filter(|&t| t > self.time + 1e-12).reduce(f64::min)
     }
@@ -86,6 +86,8 @@ impl World {
             EventAction::Remove(name) => {
                 self.colliders.remove(name);
             }
+            EventAction::Melt(name) => self.force_phase(name, true),
+            EventAction::Solidify(name) => self.force_phase(name, false),
         }
         Ok(())
     }

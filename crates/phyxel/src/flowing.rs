@@ -22,7 +22,7 @@ impl World {
     /// Melts and freezes what the materials say.
     pub(crate) fn update_phases(&mut self) {
         for b in 0..self.bodies.len() {
-            let flows = self.bodies[b].material.flows();
+            let flows = self.bodies[b].melted.unwrap_or(self.bodies[b].material.flows());
             if flows && !self.flow.manages(b) {
                 self.take_over(b);
             }
@@ -34,6 +34,14 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Makes a body melted or solid from now on.
+    pub(crate) fn force_phase(&mut self, name: &str, melted: bool) {
+        for body in self.bodies.iter_mut().filter(|b| b.name == name) {
+            body.melted = Some(melted);
+        }
+        self.update_phases();
     }
 
     /// Hands a body over from the elastic model to the flow.

@@ -11,14 +11,18 @@ pub struct Pin {
     pub name: String,
     /// Index of the body.
     pub body: usize,
-    /// Held points, ascending. Written at set-up.
+    /// Held points, ascending. Written at set-up, or by `grip` when it begins later.
     pub points: Vec<u32>,
-    /// Where they were at the start [m]. Written at set-up.
+    /// Where they were when the pin began [m].
     pub start: Vec<DVec3>,
-    /// Center of the region at the start [m]; turns are about it.
+    /// Center of the region when the pin began [m]; turns are about it.
     pub center: DVec3,
     /// Held directions.
     pub axes: [bool; 3],
+    /// Time at which it begins [s]: it then grips what lies in the region.
+    pub from: f64,
+    /// Whether it has begun. Written by `grip`.
+    pub gripped: bool,
     /// Time of release [s].
     pub until: f64,
     /// Offset and turn over time.
@@ -32,7 +36,15 @@ pub struct Pin {
 impl Pin {
     /// Whether it holds at time `t` [s].
     pub fn is_active(&self, t: f64) -> bool {
-        !self.released && t < self.until
+        self.gripped && !self.released && t >= self.from - 1e-9 && t < self.until
+    }
+
+    /// Takes hold of points, ascending, where they are.
+    pub fn grip(&mut self, held: Vec<u32>, points: &Points) {
+        self.start = held.iter().map(|&i| points.positions[i as usize]).collect();
+        self.center = self.start.iter().sum::<DVec3>() / self.start.len().max(1) as f64;
+        self.points = held;
+        self.gripped = true;
     }
 
     /// Velocity with which the pin's `k`-th point gets to its place at the end of a step of `dt` [m/s];
@@ -72,6 +84,8 @@ mod tests {
             start: vec![points.rest_positions[0]],
             center: DVec3::ZERO,
             axes,
+            from: 0.0,
+            gripped: true,
             until: 2.0,
             motion: Motion::new(keys),
             released: false,

@@ -53,7 +53,7 @@ impl World {
             let key = format!("body[{b}]");
             let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
-            let (mut body, one) = add_body(b, spec, scene.seed, &built, &mut points)?;
+            let (mut body, one) = add_body(b, scene, &built, &mut points)?;
             if becomes(scene, spec, MaterialSpec::is_plastic) {
                 // The same through all events, so that none of them springs a bend back.
                 body.material.control.get_or_insert(PLASTIC_CONTROL);
@@ -166,10 +166,14 @@ fn becomes(scene: &Scene, body: &BodySpec, is: impl Fn(&MaterialSpec) -> bool) -
 /// Whether any body flows at some time.
 fn anything_flows(scene: &Scene) -> bool {
     scene.bodies.iter().any(|body| becomes(scene, body, MaterialSpec::flows))
+        || scene.events.iter().any(|e| matches!(e.action, EventAction::Melt(_)))
 }
 
 /// Samples a body in its own frame and appends its points, in cell order, in world space.
-fn add_body(b: usize, spec: &BodySpec, seed: u64, built: &Built, points: &mut Points) -> Result<(Body, Sampled)> {
+fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Result<(Body, Sampled)> {
+    let (spec, seed) = (&scene.bodies[b], scene.seed);
+    let pins = scene.pins.iter().filter(|p| p.body == spec.name && p.from > 0.0);
+    let later: Vec<&str> = pins.map(|p| p.region.as_str()).collect();
     let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
     let size = match (spec.spacing, spec.points) {
         (Some(spacing), _) => SampleSize::Spacing(spacing / spec.scale),
@@ -195,7 +199,8 @@ fn add_body(b: usize, spec: &BodySpec, seed: u64, built: &Built, points: &mut Po
     let mut regions = vec![Region::find(&everything, range.clone(), points)];
     for (k, region) in spec.regions.iter().enumerate() {
         let found = Region::find(region, range.clone(), points);
-        if found.points.is_empty() {
+        // A pin that begins later grips what is there then.
+        if found.points.is_empty() && !later.contains(&region.name.as_str()) {
             return Err(Diagnostic::new(format!("region '{}' holds no points of body '{}'", region.name, spec.name))
                 .key(format!("body[{b}].regions[{k}]"))
                 .expected("a place that covers at least one point; regions are in world space at the start")
@@ -212,7 +217,14 @@ fn add_body(b: usize, spec: &BodySpec, seed: u64, built: &Built, points: &mut Po
         area: p.area * spec.scale * spec.scale,
     });
     let sampled = Sampled { patches: patches.collect(), surfels, pose, shape: built.shape.clone() };
-    let body = Body { name: spec.name.clone(), range, material: spec.material.clone(), color: spec.color, regions };
+    let body = Body {
+        name: spec.name.clone(),
+        range,
+        material: spec.material.clone(),
+        melted: None,
+        color: spec.color,
+        regions,
+    };
     Ok((body, sampled))
 }
 
@@ -351,20 +363,24 @@ fn members<'a>(bodies: &'a [Body], body: &str, region: &str, key: String) -> Res
 
 fn add_pin(k: usize, spec: &PinSpec, bodies: &[Body], points: &Points) -> Result<Pin> {
     let (body, held) = members(bodies, &spec.body, &spec.region, format!("pin[{k}]"))?;
-    let start: Vec<DVec3> = held.iter().map(|&i| points.positions[i as usize]).collect();
-    let center = start.iter().sum::<DVec3>() / start.len().max(1) as f64;
-    Ok(Pin {
+    let mut pin = Pin {
         name: spec.name.clone(),
         body,
-        points: held.to_vec(),
-        start,
-        center,
+        points: Vec::new(),
+        start: Vec::new(),
+        center: DVec3::ZERO,
         axes: spec.axes,
+        from: spec.from,
+        gripped: false,
         until: spec.until.unwrap_or(f64::INFINITY),
         motion: Motion::new(&spec.motion),
         released: false,
         impulse: DVec3::ZERO,
-    })
+    };
+    if spec.from <= 0.0 {
+        pin.grip(held.to_vec(), points);
+    }
+    Ok(pin)
 }
 
 fn add_force(k: usize, spec: &ForceSpec, bodies: &[Body], points: &Points) -> Result<ExternalForce> {

@@ -4,10 +4,12 @@
 //! The implicit scheme replaces the velocity phase only; contact, pins and motion are the same.
 
 use crate::Result;
+use crate::body::Region;
 use crate::materials::ElasticLaw;
 use crate::measure::Target;
 use crate::models::mls::damping::RigidMotion;
 use crate::models::mls::implicit::{ContactConstraint, Held, Problem};
+use crate::scene::{RegionPlace, RegionSpec};
 use crate::world::World;
 use glam::{BVec3, DVec3};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,9 +145,24 @@ impl World {
 
     fn hold_pins(&mut self, dt: f64) {
         let (time, t_end) = (self.time, self.time + dt);
+        for k in 0..self.pins.len() {
+            if !self.pins[k].gripped && time >= self.pins[k].from - 1e-9 {
+                self.grip(k);
+            }
+        }
         for pin in self.pins.iter_mut().filter(|p| p.is_active(time)) {
             self.work += pin.hold(&mut self.points, t_end, dt);
         }
+    }
+
+    /// Begins a pin: what lies in its region now is held.
+    fn grip(&mut self, k: usize) {
+        let (spec, pin) = (&self.scene.pins[k], &mut self.pins[k]);
+        let everything = RegionSpec { name: "all".into(), place: RegionPlace::All };
+        let regions = &self.scene.bodies[pin.body].regions;
+        let region = regions.iter().find(|r| r.name == spec.region).unwrap_or(&everything);
+        let range = self.bodies[pin.body].range.clone();
+        pin.grip(Region::find(region, range, &self.points).points, &self.points);
     }
 
     fn collide(&mut self, dt: f64) {
@@ -159,7 +176,8 @@ impl World {
     /// Whether this step damps. It must know before velocities change.
     fn damping_is_due(&mut self, dt: f64) -> bool {
         self.undamped_time += dt;
-        self.implicit.is_some() || self.undamped_time >= (DAMPING_STEPS - 0.5) * self.mls.stable_time_step()
+        let step = self.mls.stable_time_step().min(self.flow.stable_time_step());
+        self.implicit.is_some() || self.undamped_time >= (DAMPING_STEPS - 0.5) * step
     }
 
     /// Damps the velocities at the time of the positions, which lie between those before and after the kick. Damping the
@@ -175,7 +193,7 @@ impl World {
         }
         let elapsed = std::mem::take(&mut self.undamped_time);
         for b in 0..self.bodies.len() {
-            if !self.flow.manages(b) {
+            if !self.flow.has_melt(b) {
                 self.damp_body(b, elapsed);
             }
         }
@@ -202,7 +220,7 @@ impl World {
                 }
             }
         }
-        if material.smoothing > 0.0 && self.implicit.is_none() {
+        if material.smoothing > 0.0 && self.implicit.is_none() && !self.flow.manages(b) {
             self.smoothing.sweep(self.mls.stencils(), &mut self.points, 0, range, material.smoothing);
         }
     }

@@ -270,6 +270,8 @@ pub struct PinSpec {
     pub body: String,
     /// Region of that body.
     pub region: String,
+    /// Time at which it begins, gripping what lies in the region then [s].
+    pub from: f64,
     /// Time of release [s]; None: never.
     pub until: Option<f64>,
     /// Held directions; `"xyz"` by default.
@@ -355,6 +357,10 @@ pub enum EventAction {
     Release(String),
     /// `remove = "collider"`.
     Remove(String),
+    /// `melt = "body"`: its matter is melted, whatever its temperature.
+    Melt(String),
+    /// `solidify = "body"`: its matter is solid, whatever its temperature.
+    Solidify(String),
 }
 
 /// `[[probe]]`: a number per frame.

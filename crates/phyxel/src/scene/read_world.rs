@@ -41,10 +41,12 @@ pub(super) fn read_pin(table: &Table, scene: &Scene) -> Result<PinSpec> {
         let fault = table.fault_of("axes", format!("\"{axes}\" names no directions"));
         return Err(fault.expected("some of the letters x, y, z, such as \"xy\"").into());
     }
+    check_until(table, table.number("from")?, table.maybe_number("until")?)?;
     Ok(PinSpec {
         name: table.name(format!("pin{}", taken.len()), &taken)?,
         region: read_region_name(table, "region", scene, &body)?.unwrap_or_else(|| "all".into()),
         body,
+        from: table.number("from")?,
         until: table.maybe_number("until")?,
         axes: ['x', 'y', 'z'].map(|c| axes.contains(c)),
         motion: read_motion(table)?,
@@ -150,7 +152,7 @@ pub(super) fn read_event(table: &Table, scene: &Scene) -> Result<EventSpec> {
         "at" => EventTime::At(table.number("at")?),
         _ => read_when(table, scene)?,
     };
-    let action = match table.exactly_one(&["set", "release", "remove"])? {
+    let action = match table.exactly_one(&["set", "release", "remove", "melt", "solidify"])? {
         "set" => {
             let body = table.maybe_reference("body", "body", &body_names(scene))?;
             let body =
@@ -161,6 +163,11 @@ pub(super) fn read_event(table: &Table, scene: &Scene) -> Result<EventSpec> {
             reject(table, &["body"], "an event that releases a pin")?;
             let pins: Vec<&str> = scene.pins.iter().map(|p| p.name.as_str()).collect();
             EventAction::Release(table.reference("release", "pin", &pins)?)
+        }
+        key @ ("melt" | "solidify") => {
+            reject(table, &["body"], "an event that names its body already")?;
+            let body = table.reference(key, "body", &body_names(scene))?;
+            if key == "melt" { EventAction::Melt(body) } else { EventAction::Solidify(body) }
         }
         _ => {
             reject(table, &["body"], "an event that removes a collider")?;

@@ -236,6 +236,7 @@ fn write_pin(out: &mut Writer, pin: &PinSpec) {
     out.key("name", quote(&pin.name));
     out.key("body", quote(&pin.body));
     out.key("region", quote(&pin.region));
+    out.key("from", number(pin.from));
     out.maybe("until", pin.until.map(number));
     let axes: String = ["x", "y", "z"].iter().zip(pin.axes).filter(|(_, held)| *held).map(|(axis, _)| *axis).collect();
     out.key("axes", quote(&axes));
@@ -288,6 +289,8 @@ fn write_event(out: &mut Writer, event: &EventSpec) {
     match &event.action {
         EventAction::Release(pin) => out.key("release", quote(pin)),
         EventAction::Remove(collider) => out.key("remove", quote(collider)),
+        EventAction::Melt(body) => out.key("melt", quote(body)),
+        EventAction::Solidify(body) => out.key("solidify", quote(body)),
         EventAction::Set { body, set } => {
             out.key("body", quote(body));
             let changes = [

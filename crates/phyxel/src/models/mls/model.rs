@@ -106,7 +106,7 @@ impl MlsModel {
             bodies: Vec::with_capacity(bodies.len()),
             range,
             engine,
-            extremes: Extremes { max_strain: 0.0, min_det: 1.0, dissipated: 0.0 },
+            extremes: Extremes::REST,
         };
         for ((body, range), law) in bodies.iter().zip(ranges).zip(laws) {
             let density = body.material.density;
@@ -184,14 +184,17 @@ impl MlsModel {
     }
 
     /// Pass 1: strains and stresses at the present displacements; records the extremes.
-    pub fn compute_stresses(&mut self, _points: &Points) {
-        self.extremes = self.engine.compute_stresses(0.0);
+    pub fn compute_stresses(&mut self, points: &Points) {
+        self.flow_and_compute_stresses(points, 0.0);
     }
 
     /// As `compute_stresses`, after plastic flow over `dt` [s] at the present displacements; returns the energy that the
     /// flow took [J].
     pub fn flow_and_compute_stresses(&mut self, _points: &Points, dt: f64) -> f64 {
-        self.extremes = self.engine.compute_stresses(dt);
+        self.extremes = match self.bodies.iter().all(|body| body.retired) {
+            true => Extremes::REST,
+            false => self.engine.compute_stresses(dt),
+        };
         self.extremes.dissipated
     }
 

@@ -55,6 +55,13 @@ pub(in crate::scene) static PIN: Section = section(
         absent("name", Kind::Name, "`pin0`, `pin1`, ...", "Name, unique among the pins."),
         required("body", Kind::Text, "Body."),
         with("region", Kind::Text, "\"all\"", "Region of that body.", "the whole body"),
+        with(
+            "from",
+            Kind::Quantity(D::TIME, Range::NotNegative),
+            "0",
+            "Start; a pin that begins later grips what lies in the region's place then.",
+            "from the start",
+        ),
         absent("until", Kind::Quantity(D::TIME, Range::NotNegative), "never", "Time of release."),
         with("axes", Kind::Axes, "\"xyz\"", "Directions that are held.", "all"),
         absent("motion", Kind::Tables(&KEYFRAME), "held still", "Offset and turn about the region's center over time."),
@@ -86,7 +93,7 @@ pub(in crate::scene) static FORCE: Section = section(
 
 pub(in crate::scene) static EVENT: Section = Section {
     header: "[[event]]",
-    doc: "Something that happens once: at a time (`at`) or when a probe crosses a value (`when`). Exactly one of `set`, `release`, `remove`.",
+    doc: "Something that happens once: at a time (`at`) or when a probe crosses a value (`when`). Exactly one of `set`, `release`, `remove`, `melt`, `solidify`.",
     keys: &[
         absent("at", Kind::Quantity(D::TIME, Range::NotNegative), "`when` is given", "Time."),
         absent("when", Kind::Table(&EVENT_WHEN), "`at` is given", "Condition."),
@@ -94,12 +101,11 @@ pub(in crate::scene) static EVENT: Section = Section {
         absent("set", Kind::Table(&EVENT_SET), "", "Material keys that change."),
         absent("release", Kind::Text, "", "Pin that lets go."),
         absent("remove", Kind::Text, "", "Collider that vanishes."),
+        absent("melt", Kind::Text, "", "Body that is melted from now on, whatever its temperature."),
+        absent("solidify", Kind::Text, "", "Body that is solid from now on, whatever its temperature."),
     ],
     common: &[],
-    later: &[
-        ("melt", "melting comes in a later version; change `young` with `set` meanwhile"),
-        ("solidify", "solidifying comes in a later version; change `young` with `set` meanwhile"),
-    ],
+    later: &[],
     partial: false,
 };
 pub(in crate::scene) static EVENT_WHEN: Section = section(

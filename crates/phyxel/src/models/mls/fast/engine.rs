@@ -32,6 +32,11 @@ pub struct Extremes {
     pub dissipated: f64,
 }
 
+impl Extremes {
+    /// Those of matter at rest.
+    pub const REST: Self = Self { max_strain: 0.0, min_det: 1.0, dissipated: 0.0 };
+}
+
 /// What `move_points` saw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MoveReport {
@@ -443,7 +448,7 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
                 chunks.zip(self.plastic.chunks_mut(CHUNK_BLOCKS)).enumerate().for_each(flowing);
             }
         }
-        self.extremes.iter().fold(Extremes { max_strain: 0.0, min_det: 1.0, dissipated: 0.0 }, |mut sum, chunk| {
+        self.extremes.iter().fold(Extremes::REST, |mut sum, chunk| {
             sum.dissipated += chunk.dissipated;
             for l in 0..LANES {
                 let finite = chunk.total[l].f64().is_finite();

@@ -61,6 +61,8 @@ struct FlowBody {
     range: Range<usize>,
     managed: bool,
     law: ElasticLaw,
+    /// Smallest spacing [m].
+    smallest: f64,
     /// Largest step of its solid parts [s].
     solid_step: f64,
 }
@@ -77,7 +79,8 @@ impl FlowModel {
         model.sizes = points.volumes.iter().map(|v| v.cbrt()).collect();
         for (range, law, material) in bodies {
             model.matters.push(MeltMatter::new(material));
-            model.bodies.push(FlowBody { range, managed: false, law, solid_step: f64::INFINITY });
+            let smallest = model.sizes[range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
+            model.bodies.push(FlowBody { range, managed: false, law, smallest, solid_step: f64::INFINITY });
         }
         model.state = State::new(points);
         model
@@ -98,12 +101,16 @@ impl FlowModel {
         self.state.kinds.get(point) == Some(&Kind::Melted)
     }
 
+    /// Whether the body is in its care and part of it is melted.
+    pub(crate) fn has_melt(&self, body: usize) -> bool {
+        self.manages(body) && self.state.kinds[self.bodies[body].range.clone()].contains(&Kind::Melted)
+    }
+
     /// Largest time step [s]; infinite when it manages nothing.
     pub(crate) fn stable_time_step(&self) -> f64 {
         let mut limit = f64::INFINITY;
         for (body, matter) in self.bodies.iter().zip(&self.matters).filter(|(b, _)| b.managed) {
-            let size = self.sizes[body.range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
-            let h = SUPPORT * size;
+            let h = SUPPORT * body.smallest;
             let stored = ((matter.lambda + 2.0 * matter.mu) / matter.density).sqrt();
             let viscous = VISCOUS * matter.density * h * h / (15.0 * matter.viscosity).max(f64::MIN_POSITIVE);
             limit = limit.min(COURANT * h / self.sound.max(stored)).min(viscous);
