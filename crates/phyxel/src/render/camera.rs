@@ -121,7 +121,8 @@ impl Bounds {
 }
 
 /// A three-quarter view from slightly above, turned towards the wider side, with the boxes filling about three quarters
-/// of the height (or four fifths of the width) of a picture with this `aspect` (width over height).
+/// of the height (or four fifths of the width) of a picture with this `aspect` (width over height). Where the boxes are
+/// small in the whole, because bodies travel or lie apart, they fill up to nine tenths, so that bodies are not small.
 pub fn auto(boxes: &[Bounds], aspect: f32) -> Camera {
     let mut bounds = Bounds::default();
     boxes.iter().for_each(|b| bounds.join(b));
@@ -142,12 +143,10 @@ pub fn auto(boxes: &[Bounds], aspect: f32) -> Camera {
     let (azimuth, elevation) = (wide_side(first) + 30f32.to_radians(), 17f32.to_radians());
     let towards_eye =
         Vec3::new(azimuth.sin() * elevation.cos(), elevation.sin(), azimuth.cos() * elevation.cos()).normalize();
-    fit(
-        &corners,
-        0.5 * (bounds.min + bounds.max),
-        towards_eye,
-        if aspect.is_finite() { aspect.clamp(0.1, 10.0) } else { 16.0 / 9.0 },
-    )
+    let largest = boxes.iter().filter(|b| !b.is_empty()).fold(0.0, |d: f32, b| d.max(b.max.distance(b.min)));
+    let share = largest / size.length().max(1e-9);
+    let aspect = if aspect.is_finite() { aspect.clamp(0.1, 10.0) } else { 16.0 / 9.0 };
+    fit(&corners, 0.5 * (bounds.min + bounds.max), towards_eye, fill_of(share) * Vec2::new(aspect, 1.0))
 }
 
 /// Azimuth from which the wider horizontal side is seen: 0 looks along -z, a quarter turn along -x.
@@ -155,10 +154,14 @@ fn wide_side(size: Vec3) -> f32 {
     if size.z > 1.05 * size.x { std::f32::consts::FRAC_PI_2 } else { 0.0 }
 }
 
-/// Moves the camera along a fixed direction until the projected corners have the wanted size and are centered.
-fn fit(corners: &[Vec3], mut center: Vec3, towards_eye: Vec3, aspect: f32) -> Camera {
-    const FILL_HEIGHT: f32 = 0.76;
-    const FILL_WIDTH: f32 = 0.8;
+/// How much of width and height is filled when the largest box has this share of the whole.
+fn fill_of(share: f32) -> Vec2 {
+    let t = ((1.0 - share) / 0.4).clamp(0.0, 1.0);
+    Vec2::new(0.8, 0.76).lerp(Vec2::splat(0.9), t)
+}
+
+/// Moves the camera along a fixed direction until the projected corners have half the size `wanted` and are centered.
+fn fit(corners: &[Vec3], mut center: Vec3, towards_eye: Vec3, wanted: Vec2) -> Camera {
     let mut camera = Camera { up: Vec3::Y, fov_y: DEFAULT_FOV, ..Camera::default() };
     let tan = camera.tan_half();
     let reach = corners.iter().fold(0.0, |r: f32, c| r.max(c.distance(center)));
@@ -175,7 +178,7 @@ fn fit(corners: &[Vec3], mut center: Vec3, towards_eye: Vec3, aspect: f32) -> Ca
             (lo, hi) = (lo.min(p), hi.max(p));
         }
         // Picture coordinates run from -1 to 1 upwards, and -aspect to aspect sideways.
-        let fill = ((hi.y - lo.y) / (2.0 * FILL_HEIGHT)).max((hi.x - lo.x) / (2.0 * FILL_WIDTH * aspect));
+        let fill = (0.5 * (hi - lo) / wanted).max_element();
         let middle = 0.5 * (lo + hi);
         center += (basis.right * middle.x + basis.up * middle.y) * distance * tan;
         distance *= fill.clamp(0.5, 2.0);
@@ -209,6 +212,19 @@ mod tests {
             assert!((lo + hi).length() < 0.08, "{size}: {lo} {hi}");
             assert!(camera.from.y > camera.look_at.y);
         }
+    }
+
+    #[test]
+    fn a_travelling_body_fills_more_and_stays_inside() {
+        let at = |y: f32| Bounds { min: Vec3::new(-0.5, y, -0.5), max: Vec3::new(0.5, y + 1.0, 0.5) };
+        let boxes: Vec<Bounds> = (0..=20).map(|i| at(0.1 * i as f32)).collect();
+        let camera = auto(&boxes, 16.0 / 9.0);
+        let (lo, hi) = boxes
+            .iter()
+            .map(|b| projected(&camera, b))
+            .fold((Vec2::INFINITY, Vec2::NEG_INFINITY), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let height = 0.5 * (hi.y - lo.y);
+        assert!((0.85..0.93).contains(&height) && hi.y < 0.95 && lo.y > -0.95, "{lo} {hi}");
     }
 
     #[test]

@@ -69,9 +69,34 @@ pub fn color_map(t: f32) -> [u8; 3] {
         [166.0, 208.0, 58.0],
         [250.0, 230.0, 50.0],
     ];
-    let t = if t.is_finite() { t.clamp(0.0, 1.0) } else { 0.0 } * (ANCHORS.len() - 1) as f32;
-    let i = (t as usize).min(ANCHORS.len() - 2);
-    std::array::from_fn(|k| (ANCHORS[i][k] + (ANCHORS[i + 1][k] - ANCHORS[i][k]) * (t - i as f32) + 0.5) as u8)
+    between(&ANCHORS, t)
+}
+
+/// Color map for temperatures, sRGB: from a dark, cold blue over red and orange to white heat, lightness growing.
+pub fn heat_map(t: f32) -> [u8; 3] {
+    const ANCHORS: [[f32; 3]; 8] = [
+        [28.0, 28.0, 72.0],
+        [72.0, 28.0, 110.0],
+        [128.0, 36.0, 108.0],
+        [182.0, 50.0, 82.0],
+        [224.0, 82.0, 48.0],
+        [246.0, 132.0, 32.0],
+        [252.0, 188.0, 60.0],
+        [253.0, 242.0, 190.0],
+    ];
+    between(&ANCHORS, t)
+}
+
+/// The color map that suits a field.
+pub(super) fn map_of(field: &str) -> fn(f32) -> [u8; 3] {
+    if field == "temperature" { heat_map } else { color_map }
+}
+
+/// Straight between anchors that are equally spaced in 0 .. 1; what is not finite is the first one.
+fn between(anchors: &[[f32; 3]; 8], t: f32) -> [u8; 3] {
+    let t = if t.is_finite() { t.clamp(0.0, 1.0) } else { 0.0 } * (anchors.len() - 1) as f32;
+    let i = (t as usize).min(anchors.len() - 2);
+    std::array::from_fn(|k| (anchors[i][k] + (anchors[i + 1][k] - anchors[i][k]) * (t - i as f32) + 0.5) as u8)
 }
 
 #[cfg(test)]
@@ -89,9 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn color_map_grows_in_lightness() {
-        let luminance = |t: f32| to_linear(color_map(t)).dot(Vec3::new(0.2126, 0.7152, 0.0722));
-        assert!((0..100).all(|i| luminance(i as f32 / 100.0) <= luminance((i + 1) as f32 / 100.0) + 2e-3));
-        assert_eq!(color_map(f32::NAN), color_map(0.0));
+    fn color_maps_grow_in_lightness() {
+        for map in [color_map, heat_map] {
+            let luminance = |t: f32| to_linear(map(t)).dot(Vec3::new(0.2126, 0.7152, 0.0722));
+            assert!((0..100).all(|i| luminance(i as f32 / 100.0) <= luminance((i + 1) as f32 / 100.0) + 2e-3));
+            assert_eq!(map(f32::NAN), map(0.0));
+        }
     }
 }

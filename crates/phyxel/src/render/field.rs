@@ -8,12 +8,17 @@ pub fn unit(name: &str) -> &'static str {
     match name {
         "stress" | "pressure" => "Pa",
         "speed" => "m/s",
-        "temperature" => "K",
+        "temperature" => "°C",
         "density" => "kg/m3",
         "energy" => "J",
         "displacement" => "m",
         _ => "",
     }
+}
+
+/// A value, in SI units, as the legend shows it in its unit: temperatures in degrees Celsius.
+pub fn shown(name: &str, value: f32) -> f32 {
+    if name == "temperature" { value - 273.15 } else { value }
 }
 
 /// Smallest and largest finite value of a field over all bodies of a frame; `speed` is always there. None: no such field

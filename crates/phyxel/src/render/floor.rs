@@ -1,11 +1,14 @@
 //! Floor: what each pixel sees of the ground and the backdrop when nothing is in front.
 //!
-//! It depends on the camera and the planes only, so a still camera computes it once for a whole film.
+//! It depends on the camera, the background and the planes only, so a still camera computes it once for a whole film.
 
 use super::View;
 use super::camera::Camera;
+use super::color::to_display;
 use super::ground::Ground;
-use super::raster::{Projection, SUB};
+use super::project::Projection;
+use super::raster::SUB;
+use super::shade::{Lamps, dither};
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
@@ -22,6 +25,8 @@ pub(super) struct FloorPixel {
     pub backdrop_share: f32,
     /// Which plane.
     pub plane: u32,
+    /// The pixel as it is shown where no shadow falls.
+    pub plain: [u8; 3],
 }
 
 /// The pixels of a view, and what they were computed for.
@@ -29,25 +34,31 @@ pub(super) struct FloorPixel {
 pub(super) struct Floor {
     pub pixels: Vec<FloorPixel>,
     camera: Option<Camera>,
-    planes: Vec<(Vec3, Vec3)>,
+    background: [u8; 3],
+    /// Origin, normal and color of the planes.
+    planes: Vec<[Vec3; 3]>,
 }
 
 impl Floor {
-    /// Recomputes the pixels if the camera or a plane has moved.
+    /// Recomputes the pixels if the camera, the background or a plane has changed.
     pub fn update(&mut self, view: &View, projection: &Projection, ground: &[Ground], width: usize, height: usize) {
         let unmoved = self.planes.len() == ground.len()
-            && self.planes.iter().zip(ground).all(|(old, new)| *old == (new.origin, new.normal));
+            && self.planes.iter().zip(ground).all(|(old, new)| *old == [new.origin, new.normal, new.albedo])
+            && self.background == view.background;
         if unmoved && self.camera == Some(view.camera) && self.pixels.len() == width * height {
             return;
         }
         self.camera = Some(view.camera);
+        self.background = view.background;
         self.planes.clear();
-        self.planes.extend(ground.iter().map(|g| (g.origin, g.normal)));
+        self.planes.extend(ground.iter().map(|g| [g.origin, g.normal, g.albedo]));
         self.pixels.resize(width * height, FloorPixel::default());
         let eye = Eye::new(&view.camera, projection);
+        let lamps = Lamps::new(view);
         self.pixels.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
             for (x, pixel) in row.iter_mut().enumerate() {
                 *pixel = eye.pixel(pixel_ray(projection, x, y), ground);
+                pixel.plain = to_display(lamps.floor(pixel, ground, (1.0, 1.0)), dither(x, y));
             }
         });
     }
@@ -98,6 +109,7 @@ impl Eye {
             plane_share: (1.0 - fade) * (1.0 - line),
             backdrop_share: fade * backdrop,
             plane: plane as u32,
+            plain: [0; 3],
         }
     }
 

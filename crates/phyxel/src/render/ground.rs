@@ -2,7 +2,8 @@
 
 use super::camera::Bounds;
 use super::color::to_linear;
-use super::light::{DepthMap, sky_radiance};
+use super::depth_map::DepthMap;
+use super::light::sky_radiance;
 use crate::frame::{ColliderFrame, ColliderLook};
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;

@@ -1,6 +1,6 @@
 //! Legend of a field coloring, and captions.
 
-use super::color::color_map;
+use super::color::map_of;
 use super::field;
 use super::image::Image;
 use super::text;
@@ -17,7 +17,7 @@ pub(super) fn draw(image: &mut Image, name: &str, range: Option<(f32, f32)>) {
         caption(image, &message);
         return;
     };
-    let labels = [hi, 0.5 * (lo + hi), lo].map(|v| quantity(v, field::unit(name)));
+    let labels = [hi, 0.5 * (lo + hi), lo].map(|v| quantity(field::shown(name, v), field::unit(name)));
     let label_width = labels.iter().map(|l| text::width(size, l)).fold(text::width(size, name), f32::max);
     let width = bar_width + (label_width + 2.2 * size) as i64;
     let height = bar_height + (4.0 * size) as i64;
@@ -27,8 +27,9 @@ pub(super) fn draw(image: &mut Image, name: &str, range: Option<(f32, f32)>) {
 
     let (bar_left, bar_top) = (left + (0.7 * size) as i64, top + (2.6 * size) as i64);
     text::draw(image, (bar_left as f32, top as f32 + 1.6 * size), size, name, INK);
+    let map = map_of(name);
     for y in 0..bar_height {
-        let color = color_map(1.0 - (y as f32 + 0.5) / bar_height as f32);
+        let color = map(1.0 - (y as f32 + 0.5) / bar_height as f32);
         image.blend_rectangle((bar_left, bar_top + y), (bar_width, 1), color, 1.0);
     }
     for (k, label) in labels.iter().enumerate() {
@@ -54,7 +55,7 @@ pub fn quantity(value: f32, unit: &str) -> String {
     let magnitude = value.abs();
     const PREFIXES: [(f32, &str); 6] = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u")];
     let (scale, prefix) = match unit {
-        "" | "K" => (1.0, ""),
+        "" | "°C" => (1.0, ""),
         _ if magnitude == 0.0 => (1.0, ""),
         _ => PREFIXES.into_iter().find(|(scale, _)| magnitude >= 0.9995 * scale).unwrap_or((1e-6, "u")),
     };
@@ -82,6 +83,7 @@ mod tests {
         check(-1.5, "m/s", "-1.50 m/s");
         check(0.25, "", "0.25");
         check(0.0001, "", "1.00e-4");
+        check(1234.4, "°C", "1234 °C");
         check(f32::NAN, "Pa", "-");
     }
 }

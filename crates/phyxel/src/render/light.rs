@@ -4,9 +4,10 @@
 //! touch; directions over the dome make the sky light. Directions are fixed and maps follow the bounds of the scene, so
 //! nothing flickers. Every value is gathered over the maps in a fixed order: the same bits for any number of threads.
 
+use super::depth_map::DepthMap;
 use super::ground::Ground;
 use super::splats::Splats;
-use glam::{Vec2, Vec3};
+use glam::Vec3;
 use rayon::prelude::*;
 
 /// Directions within the key light's cone.
@@ -20,21 +21,6 @@ const SKY_CASTERS: usize = 8_000;
 
 /// Splats evaluated together: all of them ask one map before the next, which keeps it in the cache.
 const CHUNK: usize = 512;
-
-/// Depths seen from one direction, orthographic.
-#[derive(Debug, Default, Clone)]
-pub(super) struct DepthMap {
-    /// Towards the light.
-    pub direction: Vec3,
-    /// Across the map, per texel.
-    side: Vec3,
-    up: Vec3,
-    /// Added to projected places.
-    origin: Vec3,
-    size: usize,
-    texel: f32,
-    depths: Vec<f32>,
-}
 
 /// What splats see of the lights; written by `update`.
 #[derive(Debug, Default)]
@@ -134,168 +120,72 @@ fn see(splats: &Splats, start: usize, eye: Vec3, key: &[DepthMap], sky: &[DepthM
         normals[k] = facing(start + k);
     }
     // Away from the surface by a little more than what the map can resolve. A ball is asked at its lit side.
-    let place = |map: &DepthMap, k: usize| {
+    let place = |map: &DepthMap, k: usize, away: f32| {
         let (p, r) = (splats.positions[start + k], splats.radii[start + k]);
         match normals[k] {
             Vec3::ZERO => p + map.direction * (1.15 * r + map.texel),
-            n => p + n * (1.6 * map.texel + 0.4 * r),
+            n => p + n * (away * (map.texel + 0.25 * r)),
         }
     };
     for map in key {
         for k in 0..seen.len() {
-            seen[k][0] += map.visible(place(map, k), 0.5, 2.5) / KEY_MAPS as f32;
+            // What is turned away gets no light anyway.
+            let lit = normals[k] == Vec3::ZERO || normals[k].dot(map.direction) > -0.25;
+            seen[k][0] += if lit { map.visible(place(map, k, AWAY), 0.5, 2.5) } else { 0.0 } / KEY_MAPS as f32;
         }
     }
-    // Normals that hardly see the dome have no ratio; lean on the middle.
-    let mut totals = [0.1; CHUNK];
-    seen.iter_mut().for_each(|s| s[1] = 0.05);
-    for map in sky {
-        let radiance = sky_radiance(map.direction.y);
-        for k in 0..seen.len() {
-            let cosine = if normals[k] == Vec3::ZERO { 0.5 } else { normals[k].dot(map.direction) };
-            if cosine > 0.0 {
-                totals[k] += cosine * radiance;
-                seen[k][1] += cosine * radiance * map.visible(place(map, k), 0.5, 3.0);
-            }
-        }
-    }
-    for k in 0..seen.len() {
-        seen[k][1] = (seen[k][1] / totals[k]).min(1.0);
+    let all = |_: &[f32; 3]| true;
+    see_sky(&normals, sky, |map, k| place(map, k, AWAY), seen, all);
+    // In a crease that place may lie behind the other wall, where nothing is seen: ask nearer too.
+    let mut nearer = [[0.0; 3]; CHUNK];
+    let nearer = &mut nearer[..seen.len()];
+    nearer.copy_from_slice(seen);
+    see_sky(&normals, sky, |map, k| place(map, k, 0.4 * AWAY), nearer, |seen| seen[1] < DARK);
+    for (seen, nearer) in seen.iter_mut().zip(nearer) {
+        seen[1] = seen[1].max(nearer[1].min(DARK));
     }
 }
 
-impl DepthMap {
-    /// Aims the map at a sphere and clears it.
-    fn look(&mut self, direction: Vec3, center: Vec3, radius: f32, size: usize) {
-        self.direction = direction;
-        self.size = size;
-        // Two texels of border stay empty, so that lookups need no other care.
-        self.texel = 2.0 * radius.max(1e-9) / (size as f32 - 4.0);
-        let (side, up) = direction.any_orthonormal_pair();
-        (self.side, self.up) = (side / self.texel, up / self.texel);
-        let middle = 0.5 * (size as f32 - 1.0);
-        self.origin = Vec3::new(middle - center.dot(self.side), middle - center.dot(self.up), -center.dot(direction));
-        self.depths.clear();
-        self.depths.resize(size * size, f32::NEG_INFINITY);
-    }
+/// Distance from the surface at which a splat looks around, in texels and quarters of its radius.
+const AWAY: f32 = 1.6;
+/// A splat that sees less of the sky than this looks twice.
+const DARK: f32 = 0.2;
 
-    /// Texel coordinates (texel centers at integers) and height towards the light.
-    fn project(&self, p: Vec3) -> (Vec2, f32) {
-        let at = Vec2::new(p.dot(self.side) + self.origin.x, p.dot(self.up) + self.origin.y);
-        (at, p.dot(self.direction) + self.origin.z)
+/// Fraction of the sky light into the second of `seen`, for those that are asked for.
+fn see_sky(
+    normals: &[Vec3; CHUNK],
+    sky: &[DepthMap],
+    place: impl Fn(&DepthMap, usize) -> Vec3,
+    seen: &mut [[f32; 3]],
+    asked: impl Fn(&[f32; 3]) -> bool,
+) {
+    // Normals that hardly see the dome have no ratio; lean on the middle.
+    let mut sums = [(0.05, 0.1); CHUNK];
+    let mut list = [0u16; CHUNK];
+    let mut count = 0;
+    for (k, _) in seen.iter().enumerate().filter(|(_, s)| asked(s)) {
+        list[count] = k as u16;
+        count += 1;
     }
-
-    /// Draws every splat as the ellipse it is, with the depth of its plane.
-    fn draw_exact(&mut self, splats: &Splats) {
-        for i in 0..splats.len() {
-            let (at, height) = self.project(splats.positions[i]);
-            let (u, v) = (splats.axes_u[i], splats.axes_v[i]);
-            let ball = splats.normals[i] == Vec3::ZERO;
-            let across = splats.radii[i] / self.texel;
-            let flat = |a: Vec3| Vec2::new(a.dot(self.side), a.dot(self.up));
-            let (u2, v2) = if ball { (Vec2::X * across, Vec2::Y * across) } else { (flat(u), flat(v)) };
-            let reach = Vec2::new((u2.x * u2.x + v2.x * v2.x).sqrt(), (u2.y * u2.y + v2.y * v2.y).sqrt());
-            let determinant = u2.perp_dot(v2);
-            if reach.max_element() < 0.7 || determinant.abs() < 0.3 {
-                let (x, y) = self.clamped(at + 0.5);
-                self.raise(y * self.size + x, height);
-                continue;
-            }
-            // Coordinates along the axes are linear in the texel.
-            let (a, b) = (Vec2::new(v2.y, -v2.x) / determinant, Vec2::new(-u2.y, u2.x) / determinant);
-            let slope = a * u.dot(self.direction) + b * v.dot(self.direction);
-            let (lo, hi) = (self.clamped(at - reach + 1.0), self.clamped(at + reach));
-            for y in lo.1..=hi.1 {
-                for x in lo.0..=hi.0 {
-                    let d = Vec2::new(x as f32, y as f32) - at;
-                    let (s, t) = (a.dot(d), b.dot(d));
-                    if s * s + t * t <= 1.0 {
-                        self.raise(y * self.size + x, height + slope.dot(d));
-                    }
-                }
+    for map in sky {
+        let radiance = sky_radiance(map.direction.y);
+        for k in list[..count].iter().map(|&k| k as usize) {
+            let cosine = if normals[k] == Vec3::ZERO { 0.5 } else { normals[k].dot(map.direction) };
+            if cosine > 0.0 {
+                let (light, total) = &mut sums[k];
+                *total += cosine * radiance;
+                *light += cosine * radiance * map.visible(place(map, k), 0.5, 3.0);
             }
         }
     }
-
-    /// Draws every `stride`-th splat, made larger accordingly, as a small rectangle of its center's height.
-    fn draw_coarse(&mut self, splats: &Splats, stride: usize) {
-        let grow = 0.8 * (stride as f32).sqrt();
-        for i in (0..splats.len()).step_by(stride) {
-            let (at, height) = self.project(splats.positions[i]);
-            let (u, v) = (splats.axes_u[i], splats.axes_v[i]);
-            let reach = if splats.normals[i] == Vec3::ZERO {
-                Vec2::splat(grow * splats.radii[i] / self.texel)
-            } else {
-                let across = |axis: Vec3| (u.dot(axis) * u.dot(axis) + v.dot(axis) * v.dot(axis)).sqrt() * grow;
-                Vec2::new(across(self.side), across(self.up))
-            };
-            let (lo, hi) = (self.clamped(at - reach + 0.5), self.clamped(at + reach + 0.5));
-            for y in lo.1..=hi.1 {
-                for depth in &mut self.depths[y * self.size + lo.0..=y * self.size + hi.0] {
-                    *depth = if height > *depth { height } else { *depth };
-                }
-            }
-        }
-    }
-
-    fn raise(&mut self, i: usize, height: f32) {
-        let depth = &mut self.depths[i];
-        *depth = if height > *depth { height } else { *depth };
-    }
-
-    /// The texel a place lies in, rounded down and kept inside.
-    fn clamped(&self, at: Vec2) -> (usize, usize) {
-        let limit = self.size as i32 - 1;
-        ((at.x as i32).clamp(0, limit) as usize, (at.y as i32).clamp(0, limit) as usize)
-    }
-
-    /// Fraction of the light that reaches a place, 0 to 1: four texels, each a soft comparison that starts to darken when
-    /// the place lies `near` texels below what the map saw and is dark at `far`.
-    #[inline]
-    pub fn visible(&self, p: Vec3, near: f32, far: f32) -> f32 {
-        let (at, height) = self.project(p);
-        let limit = (self.size - 1) as f32;
-        if !(at.x >= 0.0 && at.y >= 0.0 && at.x < limit && at.y < limit) {
-            return 1.0;
-        }
-        let (x, y) = (at.x as i32, at.y as i32);
-        let (fx, fy) = (at.x - x as f32, at.y - y as f32);
-        let i = y as usize * self.size + x as usize;
-        let scale = 1.0 / ((far - near) * self.texel);
-        let top = height + far * self.texel;
-        let lit = |depth: f32| {
-            let t = (top - depth) * scale;
-            let t = if t < 1.0 { t } else { 1.0 };
-            if t > 0.0 { t } else { 0.0 }
-        };
-        let (low, high) = (&self.depths[i..i + 2], &self.depths[i + self.size..i + self.size + 2]);
-        let (a, b, c, d) = (lit(low[0]), lit(low[1]), lit(high[0]), lit(high[1]));
-        let (a, c) = (a + (b - a) * fx, c + (d - c) * fx);
-        a + (c - a) * fy
+    for k in list[..count].iter().map(|&k| k as usize) {
+        seen[k][1] = (sums[k].0 / sums[k].1).min(1.0);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_disk_shadows_what_is_below_it() {
-        let mut splats = Splats::default();
-        splats.positions.push(Vec3::Y);
-        splats.axes_u.push(Vec3::X * 0.5);
-        splats.axes_v.push(Vec3::Z * 0.5);
-        splats.normals.push(Vec3::Y);
-        splats.radii.push(0.5);
-        let mut map = DepthMap::default();
-        map.look(Vec3::Y, Vec3::ZERO, 2.0, 128);
-        map.draw_exact(&splats);
-        assert_eq!(map.visible(Vec3::ZERO, 0.0, 1.0), 0.0);
-        assert_eq!(map.visible(Vec3::new(0.45, 0.0, 0.0), 0.0, 1.0), 0.0);
-        assert_eq!(map.visible(Vec3::new(0.6, 0.0, 0.0), 0.0, 1.0), 1.0);
-        assert_eq!(map.visible(Vec3::new(0.0, 1.2, 0.0), 0.0, 1.0), 1.0);
-        assert_eq!(map.visible(Vec3::splat(1e6), 0.0, 1.0), 1.0);
-    }
 
     #[test]
     fn directions_are_unit_and_up() {

@@ -1,11 +1,13 @@
 //! CPU splat renderer: frames to pictures and film.
 //!
-//! Phases of a picture: gather splats, draw light maps and evaluate them per splat and on the ground, project and sort the
+//! Phases of a picture: gather splats, draw light maps and evaluate them per splat and on the ground,
+//! let every splat look at its neighbors, project and sort the
 //! splats into tiles, then per tile blend and shade. Every phase gathers, so the picture has the same bits for any number
 //! of threads; buffers are kept from picture to picture.
 
 pub mod camera;
 mod color;
+mod depth_map;
 pub mod field;
 mod film;
 mod floor;
@@ -13,13 +15,15 @@ mod ground;
 mod image;
 mod legend;
 mod light;
+mod project;
 mod raster;
 mod shade;
 mod splats;
 pub mod text;
+mod vicinity;
 
 pub use camera::{Bounds, Camera};
-pub use color::color_map;
+pub use color::{color_map, heat_map};
 pub use film::Film;
 pub use image::{Image, sheet};
 pub use legend::quantity;
@@ -28,12 +32,14 @@ use crate::frame::Frame;
 use floor::Floor;
 use ground::Ground;
 use light::Light;
-use raster::{Projection, SUB, ScreenSplat, TILE_HEIGHT, TILE_WIDTH, Tile};
+use project::{Projection, ScreenSplat};
+use raster::{SUB, TILE_HEIGHT, TILE_WIDTH, Tile};
 use rayon::prelude::*;
 use shade::Shader;
 use splats::Splats;
 use std::sync::Mutex;
 use std::time::Instant;
+use vicinity::Vicinity;
 
 /// What a picture shows and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +94,7 @@ pub struct Renderer {
     image: Image,
     splats: Splats,
     light: Light,
+    vicinity: Vicinity,
     ground: Vec<Ground>,
     floor: Floor,
     screen: Vec<Option<ScreenSplat>>,
@@ -122,6 +129,7 @@ impl Renderer {
         let gathered = start.elapsed().as_secs_f64();
 
         self.light.update(&self.splats, shade::key_direction(&view.camera), &mut self.ground, view.camera.from);
+        self.vicinity.update(&self.splats, &self.light.seen);
         let lit = start.elapsed().as_secs_f64();
 
         let projection = Projection::new(&view.camera, self.image.width, self.image.height);
@@ -154,13 +162,13 @@ impl Renderer {
     }
 
     fn project(&mut self, projection: &Projection) {
-        let (splats, seen) = (&self.splats, &self.light.seen);
+        let (splats, vicinity) = (&self.splats, &self.vicinity);
         self.screen.clear();
         self.screen.resize(splats.len(), None);
         self.screen.par_chunks_mut(512).enumerate().for_each(|(chunk, out)| {
             for (k, out) in out.iter_mut().enumerate() {
                 let i = chunk * 512 + k;
-                *out = projection.splat(splats, i, seen[i]);
+                *out = projection.splat(splats, vicinity, i);
             }
         });
         // Only those on the screen go on, in their order.

@@ -6,11 +6,13 @@
 use super::View;
 use super::camera::Camera;
 use super::color::{from_display, to_display};
+use super::depth_map::DepthMap;
 use super::floor::{Floor, FloorPixel, pixel_ray, smooth};
 use super::ground::Ground;
-use super::light::{DepthMap, sky_radiance};
-use super::raster::{ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, Projection, SEEN, TILE_WIDTH, Tile, WEIGHT};
-use super::splats::CLOSED_SHARE;
+use super::light::sky_radiance;
+use super::project::Projection;
+use super::raster::{ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, SEEN, TILE_WIDTH, Tile, WEIGHT};
+use super::vicinity::CLOSED_SHARE;
 use glam::Vec3;
 
 const KEY_COLOR: Vec3 = Vec3::new(1.08, 1.03, 0.96);
@@ -19,12 +21,13 @@ const RIM_COLOR: Vec3 = Vec3::new(0.15, 0.16, 0.19);
 /// How far around the terminator the key light reaches: soft matter scatters.
 const WRAP: f32 = 0.12;
 
+/// Share of the light between near surfaces that bounces on.
+const BOUNCE: f32 = 0.8;
+
 /// All that is the same for every pixel of a picture.
 pub(super) struct Shader<'a> {
     pub projection: Projection,
-    pub key: Vec3,
-    rim: Vec3,
-    background: Vec3,
+    lamps: Lamps,
     ground: &'a [Ground],
     key_maps: &'a [DepthMap],
     floor: &'a [FloorPixel],
@@ -54,26 +57,18 @@ impl<'a> Shader<'a> {
         ground: &'a [Ground],
         key_maps: &'a [DepthMap],
     ) -> Self {
-        Self {
-            projection,
-            key: key_direction(&view.camera),
-            rim: around_camera(&view.camera, 150.0, 28.0),
-            background: from_display(view.background),
-            ground,
-            key_maps,
-            floor: &floor.pixels,
-            width,
-        }
+        Self { projection, lamps: Lamps::new(view), ground, key_maps, floor: &floor.pixels, width }
     }
 
     /// Color of pixel (`x`, `y`) from its samples, which start at `first` in the tile; without a tile nothing is there.
     pub fn pixel(&self, tile: Option<&Tile>, first: usize, x: usize, y: usize) -> [u8; 3] {
-        let floor = &self.floor[y * self.width + x];
-        let light = match tile {
-            None => self.floor_light(floor),
-            Some(tile) => self.resolve(tile, [0, 1, TILE_WIDTH, TILE_WIDTH + 1].map(|k| first + k), (x, y)),
-        };
-        to_display(light, dither(x, y))
+        let four = [0, 1, TILE_WIDTH, TILE_WIDTH + 1].map(|k| first + k);
+        match tile {
+            Some(tile) if four.iter().any(|&i| !tile.is_empty(i)) => {
+                to_display(self.resolve(tile, four, (x, y)), dither(x, y))
+            }
+            _ => self.floor_pixel(x, y),
+        }
     }
 
     fn resolve(&self, tile: &Tile, four: [usize; 4], (x, y): (usize, usize)) -> Vec3 {
@@ -114,21 +109,22 @@ impl<'a> Shader<'a> {
         let albedo = Vec3::new(s[ALBEDO], s[ALBEDO + 1], s[ALBEDO + 2]) * scale;
         let [key_seen, sky_seen, below] = [s[SEEN] * scale, s[SEEN + 1] * scale, s[SEEN + 2] * scale];
 
-        let key = ((n.dot(self.key) + WRAP) / (1.0 + WRAP)).max(0.0) * key_seen;
-        // Light between near surfaces bounces on: bright matter has lighter, colored crevices.
-        let sky_seen = albedo * (sky_seen * 0.35 * (1.0 - sky_seen)) + sky_seen;
+        let key = ((n.dot(self.lamps.key) + WRAP) / (1.0 + WRAP)).max(0.0) * key_seen;
+        // What is not sky is near matter of the same color that sees as much of it: L = s + (1 - s) albedo L. So bright
+        // matter has lighter, colored crevices.
+        let sky_seen = Vec3::splat(sky_seen) / (1.0 - albedo * (BOUNCE * (1.0 - sky_seen)));
         let up = 0.5 + 0.5 * n.y;
         let ground_albedo = self.ground.first().map_or(Vec3::splat(0.3), |g| g.albedo);
         let mut light = KEY_COLOR * key + SKY_COLOR * (up * 1.25) * sky_seen;
         light += ground_albedo * (KEY_COLOR * 0.5 + SKY_COLOR * 0.5) * ((1.0 - up) * below * 0.9);
-        light += RIM_COLOR * n.dot(self.rim).max(0.0) * sky_seen;
+        light += RIM_COLOR * n.dot(self.lamps.rim).max(0.0) * sky_seen;
         albedo * light + self.sheen(n, view, facing, key_seen, sky_seen.y)
     }
 
     /// Reflection of a rough, uncolored coat: key highlight and sky, stronger at grazing angles.
     fn sheen(&self, n: Vec3, view: Vec3, facing: f32, key_seen: f32, sky_seen: f32) -> Vec3 {
-        let half = (self.key + view).normalize_or_zero();
-        let highlight = n.dot(half).max(0.0).powi(28) * n.dot(self.key).clamp(0.0, 0.3) / 0.3;
+        let half = (self.lamps.key + view).normalize_or_zero();
+        let highlight = n.dot(half).max(0.0).powi(28) * n.dot(self.lamps.key).clamp(0.0, 0.3) / 0.3;
         let grazing = (1.0 - facing).powi(4);
         let reflected = 2.0 * facing * n - view;
         let sky = sky_radiance(reflected.y) * (0.3 + 0.7 * (0.5 + 0.5 * reflected.y).clamp(0.0, 1.0));
@@ -137,12 +133,50 @@ impl<'a> Shader<'a> {
 
     /// Light of the ground and the backdrop.
     fn floor_light(&self, floor: &FloorPixel) -> Vec3 {
+        self.lamps.floor(floor, self.ground, self.floor_seen(floor))
+    }
+
+    /// Fractions of key and sky light on the ground.
+    fn floor_seen(&self, floor: &FloorPixel) -> (f32, f32) {
+        match floor.plane_share > 0.0 {
+            true => self.ground[floor.plane as usize].light(floor.at, self.key_maps),
+            false => (1.0, 1.0),
+        }
+    }
+
+    /// A pixel with nothing but the floor.
+    fn floor_pixel(&self, x: usize, y: usize) -> [u8; 3] {
+        let floor = &self.floor[y * self.width + x];
+        match self.floor_seen(floor) {
+            (1.0, 1.0) => floor.plain,
+            seen => to_display(self.lamps.floor(floor, self.ground, seen), dither(x, y)),
+        }
+    }
+}
+
+/// Where the lamps stand, and the backdrop.
+pub(super) struct Lamps {
+    key: Vec3,
+    rim: Vec3,
+    background: Vec3,
+}
+
+impl Lamps {
+    pub fn new(view: &View) -> Self {
+        Self {
+            key: key_direction(&view.camera),
+            rim: around_camera(&view.camera, 150.0, 28.0),
+            background: from_display(view.background),
+        }
+    }
+
+    /// Light of the ground and the backdrop, where the ground sees these fractions of key and sky light.
+    pub fn floor(&self, floor: &FloorPixel, ground: &[Ground], (key, sky): (f32, f32)) -> Vec3 {
         let backdrop = self.background * floor.backdrop_share;
         if floor.plane_share <= 0.0 {
             return backdrop;
         }
-        let plane = &self.ground[floor.plane as usize];
-        let (key, sky) = plane.light(floor.at, self.key_maps);
+        let plane = &ground[floor.plane as usize];
         let light = KEY_COLOR * (self.key.dot(plane.normal).max(0.0) * key) + SKY_COLOR * (1.25 * sky);
         backdrop + plane.albedo * light * floor.plane_share
     }
@@ -213,6 +247,6 @@ fn same_surface(four: [&[f32; CHANNELS]; 4]) -> bool {
 }
 
 /// A fixed pattern in 0 .. 1 that hides the steps of eight bits in smooth gradients.
-fn dither(x: usize, y: usize) -> f32 {
+pub(super) fn dither(x: usize, y: usize) -> f32 {
     (52.982_918 * (0.067_110_56 * x as f32 + 0.005_837_15 * y as f32).fract()).fract()
 }

@@ -1,13 +1,14 @@
 //! Splats: everything drawn in one frame as flat arrays, ellipses and balls, with linear colors.
 
 use super::camera::Bounds;
-use super::color::{color_map, to_linear};
+use super::color::{map_of, to_linear};
 use super::field::{self, PointCells};
 use super::{Coloring, Draw, View};
 use crate::frame::{BodyFrame, ColliderLook, Frame};
 use crate::surface::Surfels;
 use glam::{Mat3, Vec3};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// All ellipses and balls of a frame. An ellipse has axes and a normal; a ball has a zero normal.
 #[derive(Debug, Default)]
@@ -23,18 +24,14 @@ pub(super) struct Splats {
     pub radii: Vec<f32>,
     /// Linear colors.
     pub albedos: Vec<Vec3>,
-    /// How much larger the ellipses are drawn, so that their weights overlap well.
-    pub grows: Vec<f32>,
-    /// One over the summed weight at which the surface counts as closed.
-    pub inverse_closed: Vec<f32>,
+    /// The ellipses of each body or collider.
+    pub surfaces: Vec<Range<usize>>,
     /// Box around all of it.
     pub bounds: Bounds,
     cells: PointCells,
     surfel_values: Vec<f32>,
 }
 
-/// A surface counts as closed at this share of the mean weight: what a straight border has.
-pub(super) const CLOSED_SHARE: f32 = 0.5;
 /// Gray for what a field coloring does not reach.
 const NO_VALUE: [u8; 3] = [150, 150, 150];
 
@@ -60,7 +57,7 @@ impl Splats {
                 for i in 0..surfels.len() {
                     self.add_surfel(surfels, i, color, |p| pose.transform_point3(p), pose.matrix3);
                 }
-                self.set_closed(start);
+                self.surfaces.push(start..self.len());
             }
         }
     }
@@ -76,8 +73,7 @@ impl Splats {
         self.normals.clear();
         self.radii.clear();
         self.albedos.clear();
-        self.grows.clear();
-        self.inverse_closed.clear();
+        self.surfaces.clear();
         self.bounds = Bounds::default();
     }
 
@@ -89,12 +85,10 @@ impl Splats {
             }
             let color = match &view.color {
                 Coloring::Body => body.color,
-                Coloring::Field { name, .. } => field_color(field::value(body, name, i), range),
+                Coloring::Field { name, .. } => field_color(name, field::value(body, name, i), range),
             };
             self.push(p, [Vec3::ZERO; 3], radius, to_linear(color));
         }
-        self.grows.resize(self.len(), 1.0);
-        self.inverse_closed.resize(self.len(), 1e6);
     }
 
     fn add_body_surfels(&mut self, body: &BodyFrame, view: &View, range: Option<(f32, f32)>) {
@@ -115,14 +109,14 @@ impl Splats {
         }
         let start = self.len();
         for i in 0..surfels.len() {
-            let color = match values.get(i) {
-                Some(&value) => field_color(Some(value), range),
-                None => surfels.colors.get(i).copied().unwrap_or(body.color),
+            let color = match &view.color {
+                Coloring::Field { name, .. } => field_color(name, values.get(i).copied(), range),
+                Coloring::Body => surfels.colors.get(i).copied().unwrap_or(body.color),
             };
             self.add_surfel(surfels, i, to_linear(color), |p| p, Mat3::IDENTITY);
         }
         self.surfel_values = values;
-        self.set_closed(start);
+        self.surfaces.push(start..self.len());
     }
 
     fn add_surfel(&mut self, s: &Surfels, i: usize, albedo: Vec3, place: impl Fn(Vec3) -> Vec3, turn: Mat3) {
@@ -148,42 +142,11 @@ impl Splats {
         self.bounds.add(p - radius);
         self.bounds.add(p + radius);
     }
-
-    /// Finds how densely the ellipses from `start` on overlap, and from that the weight of a closed surface: low for thin
-    /// coverage, so that it has no holes; higher for dense coverage, so that borders are straight and do not grow.
-    fn set_closed(&mut self, start: usize) {
-        let end = self.len();
-        let overlap = self.mean_overlap(start, end);
-        let grow = (1.75 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
-        let overlap = overlap * grow * grow;
-        let closed = CLOSED_SHARE * overlap * ((overlap - 0.5) / 0.8).clamp(0.12, 1.0);
-        self.grows.resize(end, grow);
-        self.inverse_closed.resize(end, 1.0 / closed.max(0.02));
-    }
-
-    /// Mean sum of the splat weights over the surface, from the counts around a few surfels.
-    fn mean_overlap(&self, start: usize, end: usize) -> f32 {
-        const PROBES: usize = 24;
-        let count = end - start;
-        if count < 8 {
-            return 0.6;
-        }
-        let mut total = 0usize;
-        for k in 0..PROBES {
-            let i = start + (k * count + count / 2) / PROBES;
-            let (p, n, reach) = (self.positions[i], self.normals[i], 2.0 * self.radii[i]);
-            total += (start..end)
-                .filter(|&j| self.positions[j].distance_squared(p) < reach * reach && self.normals[j].dot(n) > 0.3)
-                .count();
-        }
-        // A disk of twice the radius holds 4 pi r^2 times the density; the weight (1 - r^2)^2 integrates to pi r^2 / 3.
-        total as f32 / PROBES as f32 / 12.0
-    }
 }
 
-fn field_color(value: Option<f32>, range: Option<(f32, f32)>) -> [u8; 3] {
+fn field_color(name: &str, value: Option<f32>, range: Option<(f32, f32)>) -> [u8; 3] {
     match (value.filter(|v| v.is_finite()), range) {
-        (Some(value), Some((lo, hi))) => color_map((value - lo) / (hi - lo).max(1e-30)),
+        (Some(value), Some((lo, hi))) => map_of(name)((value - lo) / (hi - lo).max(1e-30)),
         _ => NO_VALUE,
     }
 }

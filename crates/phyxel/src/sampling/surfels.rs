@@ -38,7 +38,9 @@ pub fn sample_surfels(shape: &dyn Shape, count: usize, color: [u8; 3], seed: u64
     if spacing.is_nan() || spacing <= 0.0 {
         return Surfels::default();
     }
-    let candidates = Candidates::on(&surface, if count > 100_000 { 4 } else { 8 } * count, spacing, seed);
+    let mut candidates = Candidates::on(&surface, if count > 100_000 { 4 } else { 8 } * count, spacing, seed);
+    // The triangles do not know folds finer than themselves; without this their surfels would stick out of creases.
+    candidates.all.par_iter_mut().for_each(|c| c.settle(shape, spacing));
     let mut chosen = candidates.choose(count, mix(seed, 1));
     for _ in 0..2 {
         let owners = candidates.owners(&chosen);
@@ -58,7 +60,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Moves onto the surface and takes the normal there, unless that belongs to another face beyond a sharp edge.
+    /// Moves onto the surface and takes the normal there.
     fn settle(&mut self, shape: &dyn Shape, spacing: f64) {
         let start = *self;
         for _ in 0..4 {
@@ -70,7 +72,7 @@ impl Candidate {
         }
         // A hair outside: there the normal of an edge is not that of only one of its faces.
         let normal = shape.normal(self.position + 1e-3 * spacing * start.normal);
-        if normal.dot(start.normal) > SAME_SIDE {
+        if normal.is_normalized() {
             self.normal = normal;
         }
         if !self.position.is_finite() {

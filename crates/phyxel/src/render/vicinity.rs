@@ -1,0 +1,344 @@
+//! Vicinity: what a splat learns from those around it on the same body.
+//!
+//! The light it sees is smoothed over the neighbors that face the same way, which takes the grain of the maps out; those
+//! that see nothing at all, because the place they were asked at lies behind the other wall of a crease, hardly count.
+//! Where the planes of neighbors cut a splat at a convex edge, it is clipped there, so that edges are straight although
+//! ellipses are round. How densely splats overlap says at which weight the surface counts as closed. All of it changes
+//! smoothly with the places and radii, and the order of the splats does not matter.
+
+use super::splats::Splats;
+use glam::{IVec3, Vec3};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Splats around which light is gathered [radii].
+const REACH: f32 = 2.5;
+/// Normals that differ by more than this cosine make an edge.
+const EDGE: f32 = 0.85;
+/// How far a clipped splat stands over the edge, so that none is left open [radii].
+const OVERHANG: f32 = 0.06;
+/// Planes farther away than this do not cut [half-axes].
+const CUT_REACH: f32 = 1.6;
+/// Weight of the planes that are needed to clip, and how well they must agree: length of their mean normal.
+const ENOUGH: f32 = 0.8;
+const AGREED: f32 = 0.9;
+const CHUNK: usize = 512;
+
+/// What lies beyond a plane is not drawn: places p with p · normal > offset. A zero normal clips nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Clip {
+    pub normal: Vec3,
+    pub offset: f32,
+}
+
+/// What the splats of a frame learned; written by `update`.
+#[derive(Debug, Default)]
+pub(super) struct Vicinity {
+    /// Fraction of the key light, of the sky light, and brightness of the ground, smoothed.
+    pub seen: Vec<[f32; 3]>,
+    pub clips: Vec<Clip>,
+    /// How much larger the ellipses are drawn, so that their weights overlap well.
+    pub grows: Vec<f32>,
+    /// One over the summed weight at which the surface counts as closed.
+    pub inverse_closed: Vec<f32>,
+    /// Mean summed weight around each splat.
+    overlaps: Vec<f32>,
+    cells: Cells,
+}
+
+/// A surface counts as closed at this share of the mean weight: what a straight border has.
+pub(super) const CLOSED_SHARE: f32 = 0.5;
+
+impl Vicinity {
+    /// Looks around every splat; `seen` is the light that the single ones see.
+    pub fn update(&mut self, splats: &Splats, seen: &[[f32; 3]]) {
+        let count = splats.len();
+        self.seen.clear();
+        self.seen.extend_from_slice(seen);
+        self.clips.clear();
+        self.clips.resize(count, Clip::default());
+        self.overlaps.clear();
+        self.overlaps.resize(count, 0.0);
+        // What belongs to no surface are balls: drawn as they are, always closed.
+        self.grows.clear();
+        self.grows.resize(count, 1.0);
+        self.inverse_closed.clear();
+        self.inverse_closed.resize(count, 1e6);
+        for surface in &splats.surfaces {
+            self.look_around(splats, seen, surface.clone());
+            self.close(surface.clone());
+        }
+    }
+
+    fn look_around(&mut self, splats: &Splats, seen: &[[f32; 3]], surface: Range<usize>) {
+        self.cells.build(splats, surface.clone());
+        let cells = &self.cells;
+        let smooth = self.seen[surface.clone()].par_chunks_mut(CHUNK);
+        let clips = self.clips[surface.clone()].par_chunks_mut(CHUNK);
+        let overlaps = self.overlaps[surface.clone()].par_chunks_mut(CHUNK);
+        smooth.zip(clips).zip(overlaps).enumerate().for_each(|(chunk, ((smooth, clips), overlaps))| {
+            for k in 0..smooth.len() {
+                let mut look = Look::new(splats, surface.start + chunk * CHUNK + k);
+                cells.for_each_near(look.position, |j| look.at(splats, seen, j));
+                (smooth[k], clips[k], overlaps[k]) = look.result();
+            }
+        });
+    }
+
+    /// Finds the weight of a closed surface from how densely its ellipses overlap: low for thin coverage, so that it has
+    /// no holes; higher for dense coverage, so that borders are straight and do not grow.
+    fn close(&mut self, surface: Range<usize>) {
+        let overlap = match surface.len() {
+            0..8 => 0.6,
+            count => self.overlaps[surface.clone()].iter().sum::<f32>() / count as f32,
+        };
+        let grow = (1.75 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
+        let overlap = overlap * grow * grow;
+        let closed = CLOSED_SHARE * overlap * ((overlap - 0.5) / 0.8).clamp(0.12, 1.0);
+        self.grows[surface.clone()].fill(grow);
+        self.inverse_closed[surface].fill(1.0 / closed.max(0.02));
+    }
+}
+
+/// One splat looking at its neighbors.
+struct Look {
+    position: Vec3,
+    normal: Vec3,
+    axes: [Vec3; 2],
+    radius: f32,
+    /// Area over that of a disk of its radius.
+    roundness: f32,
+    sum: [f32; 3],
+    weight: f32,
+    /// Weighted sums over the planes that cut.
+    cut_normal: Vec3,
+    cut_offset: f32,
+    cut_weight: f32,
+    overlap: f32,
+}
+
+impl Look {
+    fn new(splats: &Splats, i: usize) -> Self {
+        Self {
+            position: splats.positions[i],
+            normal: splats.normals[i],
+            axes: [splats.axes_u[i], splats.axes_v[i]],
+            radius: splats.radii[i],
+            roundness: splats.axes_u[i].cross(splats.axes_v[i]).length() / (splats.radii[i] * splats.radii[i]),
+            sum: [0.0; 3],
+            weight: 0.0,
+            cut_normal: Vec3::ZERO,
+            cut_offset: 0.0,
+            cut_weight: 0.0,
+            overlap: 0.0,
+        }
+    }
+
+    /// Takes neighbor `j`, or the splat itself, into account.
+    #[inline]
+    fn at(&mut self, splats: &Splats, seen: &[[f32; 3]], j: usize) {
+        let d = splats.positions[j] - self.position;
+        let square = d.length_squared() / (self.radius * self.radius);
+        if square >= REACH * REACH {
+            return;
+        }
+        let normal = splats.normals[j];
+        let alike = self.normal.dot(normal);
+        let near = 1.0 - square / (REACH * REACH);
+        if alike > 0.3 {
+            // A disk of twice the radius holds 4 pi r^2 times the density, the weight (1 - a^2 - b^2)^2 integrates to
+            // pi u v / 3, and the mean of this kernel over the disk is a half.
+            self.overlap += (1.0 - 0.25 * square).max(0.0) * self.roundness / 6.0;
+            let open = 0.03 + (seen[j][1] / 0.3).min(1.0);
+            let weight = near * near * ((alike - 0.3) / 0.7) * open;
+            for k in 0..3 {
+                self.sum[k] += weight * seen[j][k];
+            }
+            self.weight += weight;
+        }
+        if alike < EDGE {
+            self.cut(splats, j, d, normal);
+        }
+    }
+
+    /// Notes the plane of a neighbor beyond a convex edge: each center lies behind the other's plane, and it cuts.
+    fn cut(&mut self, splats: &Splats, j: usize, d: Vec3, normal: Vec3) {
+        let (behind, other_behind) = (d.dot(normal), -d.dot(self.normal));
+        let margin = 0.02 * self.radius;
+        if behind < margin || other_behind < margin {
+            return;
+        }
+        let height = self.axes[0].dot(normal).hypot(self.axes[1].dot(normal));
+        let weight = 1.0 - behind / (CUT_REACH * height).max(1e-12);
+        if weight > 0.0 {
+            self.cut_normal += weight * normal;
+            self.cut_offset += weight * normal.dot(splats.positions[j]);
+            self.cut_weight += weight;
+        }
+    }
+
+    fn result(self) -> ([f32; 3], Clip, f32) {
+        (self.sum.map(|s| s / self.weight.max(1e-9)), self.clip(), self.overlap)
+    }
+
+    /// The mean of the planes that cut, if several agree: one that is turned the wrong way must not tear a hole.
+    fn clip(&self) -> Clip {
+        let agree = self.cut_normal.length() / self.cut_weight.max(1e-9);
+        if self.cut_weight < ENOUGH || agree < AGREED {
+            return Clip::default();
+        }
+        let inverse = 1.0 / self.cut_weight;
+        Clip { normal: self.cut_normal * inverse, offset: self.cut_offset * inverse + OVERHANG * self.radius }
+    }
+}
+
+/// Splats of one surface by cells, in buckets by a hash of the cell; the buffers are reused.
+#[derive(Debug, Default)]
+struct Cells {
+    inverse_cell: f32,
+    mask: u64,
+    starts: Vec<u32>,
+    /// Cell and splat, bucket after bucket.
+    entries: Vec<(u64, u32)>,
+    keys: Vec<u64>,
+}
+
+impl Cells {
+    fn build(&mut self, splats: &Splats, surface: Range<usize>) {
+        let radii = &splats.radii[surface.clone()];
+        let mean = radii.iter().sum::<f32>() / radii.len().max(1) as f32;
+        self.inverse_cell = 1.0 / (REACH * mean).max(1e-20);
+        self.mask = (surface.len().next_power_of_two() as u64).max(64) - 1;
+        self.keys.clear();
+        let inverse_cell = self.inverse_cell;
+        self.keys.extend(splats.positions[surface.clone()].iter().map(|&p| key(cell(p, inverse_cell))));
+        self.starts.clear();
+        self.starts.resize(self.mask as usize + 2, 0);
+        for &key in &self.keys {
+            let bucket = self.bucket(key) + 1;
+            self.starts[bucket] += 1;
+        }
+        for b in 1..self.starts.len() {
+            self.starts[b] += self.starts[b - 1];
+        }
+        self.entries.clear();
+        self.entries.resize(surface.len(), (0, 0));
+        // Filling backwards turns the ends into starts and keeps the order.
+        for (k, &key) in self.keys.iter().enumerate().rev() {
+            let bucket = self.bucket(key) + 1;
+            self.starts[bucket] -= 1;
+            self.entries[self.starts[bucket] as usize] = (key, (surface.start + k) as u32);
+        }
+        let buckets = self.starts.len() - 1;
+        self.starts.copy_within(1..=buckets, 0);
+        self.starts[buckets] = surface.len() as u32;
+    }
+
+    fn bucket(&self, key: u64) -> usize {
+        ((key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) & self.mask) as usize
+    }
+
+    /// Calls `act` with the splats of the cell of a place and of those that touch it.
+    fn for_each_near(&self, p: Vec3, mut act: impl FnMut(usize)) {
+        let home = cell(p, self.inverse_cell);
+        for z in -1..=1 {
+            for y in -1..=1 {
+                for x in -1..=1 {
+                    let key = key(home + IVec3::new(x, y, z));
+                    let bucket = self.bucket(key);
+                    for &(other, j) in &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize] {
+                        if other == key {
+                            act(j as usize);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(p: Vec3, inverse_cell: f32) -> IVec3 {
+    (p * inverse_cell).floor().clamp(Vec3::splat(-1e6), Vec3::splat(1e6)).as_ivec3()
+}
+
+/// A cell as one number: 21 bits per axis.
+fn key(cell: IVec3) -> u64 {
+    let bits = |v: i32| ((v + (1 << 20)) as u64) & 0x1f_ffff;
+    bits(cell.x) << 42 | bits(cell.y) << 21 | bits(cell.z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Surfels of radius 0.7 spacings on the two sides of an edge along z: the top of a block (y = 0, x < 0) and its
+    /// right side (x = 0, y < 0). `order` gives the place in the table.
+    fn block(order: impl Fn(usize) -> usize) -> Splats {
+        let mut all = Vec::new();
+        for i in 0..20 {
+            for k in 0..20 {
+                let (a, z) = (-(i as f32) - 0.4, k as f32);
+                all.push((Vec3::new(a, 0.0, z), Vec3::X, Vec3::Y));
+                all.push((Vec3::new(0.0, a, z), Vec3::Y, Vec3::X));
+            }
+        }
+        let mut splats = Splats::default();
+        for i in 0..all.len() {
+            let (p, u, n) = all[order(i)];
+            splats.positions.push(p);
+            splats.axes_u.push(0.7 * u);
+            splats.axes_v.push(0.7 * Vec3::Z);
+            splats.normals.push(n);
+            splats.radii.push(0.7);
+        }
+        splats.surfaces.push(0..all.len());
+        splats
+    }
+
+    #[test]
+    fn an_edge_clips_and_a_face_does_not() {
+        let splats = block(|i| i);
+        let mut vicinity = Vicinity::default();
+        vicinity.update(&splats, &vec![[1.0; 3]; splats.len()]);
+        for (i, clip) in vicinity.clips.iter().enumerate() {
+            let (p, n) = (splats.positions[i], splats.normals[i]);
+            let to_edge = -p.x.min(p.y);
+            if to_edge < 0.5 {
+                let other = Vec3::new(n.y, n.x, 0.0);
+                assert!(clip.normal.distance(other) < 1e-5 && (0.0..0.1).contains(&clip.offset), "{p}: {clip:?}");
+            } else if to_edge > 2.0 {
+                assert_eq!(clip.normal, Vec3::ZERO, "{p}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_that_sees_nothing_takes_the_light_of_its_neighbors() {
+        let splats = block(|i| i);
+        let mut seen = vec![[0.8, 0.6, 0.5]; splats.len()];
+        seen[401] = [0.0; 3];
+        let mut vicinity = Vicinity::default();
+        vicinity.update(&splats, &seen);
+        let [key, sky, _] = vicinity.seen[401];
+        assert!((0.75..=0.8).contains(&key) && (0.57..=0.6).contains(&sky), "{key} {sky}");
+    }
+
+    #[test]
+    fn the_order_of_splats_does_not_matter() {
+        let light = |p: Vec3| [0.5 + 0.02 * p.x, 0.4 + 0.02 * p.y, 0.1 + 0.01 * p.z];
+        let look = |order: &dyn Fn(usize) -> usize| {
+            let splats = block(order);
+            let seen: Vec<_> = splats.positions.iter().map(|&p| light(p)).collect();
+            let mut vicinity = Vicinity::default();
+            vicinity.update(&splats, &seen);
+            vicinity
+        };
+        let (a, b) = (look(&|i| i), look(&|i| (i * 7) % 800));
+        for i in 0..800 {
+            let j = (i * 7) % 800;
+            assert!((0..3).all(|k| (a.seen[j][k] - b.seen[i][k]).abs() < 1e-5));
+            assert!(a.clips[j].normal.distance(b.clips[i].normal) < 1e-5);
+        }
+        assert!((a.inverse_closed[0] - b.inverse_closed[0]).abs() < 1e-4 * a.inverse_closed[0]);
+    }
+}
