@@ -39,11 +39,22 @@ pub fn command(mut args: Args) -> Result<ExitCode> {
         let json: Vec<_> = rows.iter().map(|(case, m)| row_json(case.name, case.model, threads, m)).collect();
         output::result(&serde_json::to_string_pretty(&json)?);
     } else {
-        let header =
-            ["name", "points", "threads", "substeps", "CPU ns/point/substep", "wall ns", "sim s/CPU s", "phases"];
+        let header = [
+            "name",
+            "points",
+            "threads",
+            "substeps",
+            "CPU ns/point/substep",
+            "best",
+            "wall ns",
+            "sim s/CPU s",
+            "set-up s",
+            "B/point",
+            "phases",
+        ];
         let mut cells = vec![header.map(String::from).to_vec()];
         cells.extend(rows.iter().map(|(case, m)| row_cells(case.name, threads, m)));
-        output::result(&output::table(&cells, &[1, 2, 3, 4, 5, 6]));
+        output::result(&output::table(&cells, &[1, 2, 3, 4, 5, 6, 7, 8, 9]));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -63,6 +74,8 @@ fn row_json(name: &str, model: &str, threads: usize, m: &Measured) -> serde_json
     json!({
         "name": name, "model": model, "points": m.points, "threads": threads, "substeps": m.substeps,
         "cpu_ns_per_point_substep": per_point(m.cpu_seconds, m),
+        "best_cpu_ns_per_point_substep": per_point(m.best_seconds, m),
+        "setup_seconds": m.setup_seconds, "bytes_per_point": m.bytes_per_point,
         "wall_ns_per_point_substep": per_point(m.wall_seconds, m),
         "sim_seconds_per_cpu_second": m.sim_seconds / m.cpu_seconds,
         "phases": phases,
@@ -80,10 +93,25 @@ fn row_cells(name: &str, threads: usize, m: &Measured) -> Vec<String> {
         threads.to_string(),
         m.substeps.to_string(),
         format!("{:.1}", per_point(m.cpu_seconds, m)),
+        format!("{:.1}", per_point(m.best_seconds, m)),
         format!("{:.1}", per_point(m.wall_seconds, m)),
-        if ratio > 0.0 { format!("{ratio:.4}") } else { "-".into() },
+        number(ratio, 4),
+        number(m.setup_seconds, 2),
+        number(m.bytes_per_point, 0),
         phases.join(", "),
     ]
+}
+
+/// A number, or a dash where there is none.
+fn number(value: f64, digits: usize) -> String {
+    if value > 0.0 { format!("{value:.digits$}") } else { "-".into() }
+}
+
+/// Largest memory this process has had so far [bytes]; 0 where the system does not tell.
+pub fn peak_memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<f64>().ok()).map_or(0.0, |kb| 1024.0 * kb)
 }
 
 /// Measures CPU and wall time from its making on.

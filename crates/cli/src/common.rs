@@ -44,7 +44,8 @@ impl WorkArgs {
             Some(n) => usize::from(n),
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+        // The main thread is one of them: work is not handed over and waited for at every loop.
+        rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
         Ok(threads)
     }
 }

@@ -64,13 +64,10 @@ pub fn solve_per_axis(
     stop: Stop,
 ) -> (Vec<DVec3>, Outcome) {
     let n = right.len();
-    let precondition = |r: &[DVec3]| -> Vec<DVec3> { r.iter().zip(inverse_diagonal).map(|(r, d)| *r * *d).collect() };
     let (mut q, mut r) = (vec![DVec3::ZERO; n], right.to_vec());
-    let mut z = precondition(&r);
-    let mut p = z.clone();
-    let mut image = vec![DVec3::ZERO; n];
-    let mut rz = dot_per_axis(&r, &z);
-    let start = dot_per_axis(&r, &r);
+    let (mut p, mut image) = (vec![DVec3::ZERO; n], vec![DVec3::ZERO; n]);
+    let [mut rz, start] = descend_per_axis(&mut q, &mut r, &p, &image, DVec3::ZERO, inverse_diagonal);
+    turn_per_axis(&mut p, &r, inverse_diagonal, DVec3::ZERO);
     let relative = |norm: DVec3| (0..3).map(move |c| if start[c] > 0.0 { (norm[c] / start[c]).sqrt() } else { 0.0 });
     let (mut best, mut best_residual) = (q.clone(), 1.0_f64);
     let mut residual = relative(start).fold(0.0, f64::max);
@@ -84,18 +81,11 @@ pub fn solve_per_axis(
         if step == DVec3::ZERO {
             break;
         }
-        for i in 0..n {
-            q[i] += step * p[i];
-            r[i] -= step * image[i];
-        }
-        z = precondition(&r);
-        let next = dot_per_axis(&r, &z);
+        let [next, norm] = descend_per_axis(&mut q, &mut r, &p, &image, step, inverse_diagonal);
         let turn = DVec3::from_array([0, 1, 2].map(|c| if rz[c] > 0.0 { next[c] / rz[c] } else { 0.0 }));
         rz = next;
-        for i in 0..n {
-            p[i] = z[i] + turn * p[i];
-        }
-        residual = relative(dot_per_axis(&r, &r)).fold(0.0, f64::max);
+        turn_per_axis(&mut p, &r, inverse_diagonal, turn);
+        residual = relative(norm).fold(0.0, f64::max);
         if residual < 0.5 * best_residual || residual <= stop.tolerance {
             best_residual = residual;
             best.copy_from_slice(&q);
@@ -103,6 +93,45 @@ pub fn solve_per_axis(
     }
     let converged = residual <= stop.tolerance;
     (best, Outcome { iterations, residual: if converged { residual } else { best_residual }, converged })
+}
+
+/// Steps q along p and updates the residual; returns its products with its preconditioned form and with itself.
+fn descend_per_axis(
+    q: &mut [DVec3],
+    r: &mut [DVec3],
+    p: &[DVec3],
+    image: &[DVec3],
+    step: DVec3,
+    inverse_diagonal: &[f64],
+) -> [DVec3; 2] {
+    let old = p.par_chunks(CHUNK).zip(image.par_chunks(CHUNK)).zip(inverse_diagonal.par_chunks(CHUNK));
+    let parts: Vec<[DVec3; 2]> = q
+        .par_chunks_mut(CHUNK)
+        .zip(r.par_chunks_mut(CHUNK))
+        .zip(old)
+        .map(|((q, r), ((p, image), diagonal))| {
+            let (mut preconditioned, mut norm) = (DVec3::ZERO, DVec3::ZERO);
+            for k in 0..q.len() {
+                q[k] += step * p[k];
+                r[k] -= step * image[k];
+                let square = r[k] * r[k];
+                norm += square;
+                preconditioned += square * diagonal[k];
+            }
+            [preconditioned, norm]
+        })
+        .collect();
+    parts.into_iter().fold([DVec3::ZERO; 2], |sum, part| [sum[0] + part[0], sum[1] + part[1]])
+}
+
+/// The next direction: the preconditioned residual plus `turn` times the last one.
+fn turn_per_axis(p: &mut [DVec3], r: &[DVec3], inverse_diagonal: &[f64], turn: DVec3) {
+    let chunks = p.par_chunks_mut(CHUNK).zip(r.par_chunks(CHUNK)).zip(inverse_diagonal.par_chunks(CHUNK));
+    chunks.for_each(|((p, r), diagonal)| {
+        for k in 0..p.len() {
+            p[k] = r[k] * diagonal[k] + turn * p[k];
+        }
+    });
 }
 
 /// Arrays of a preconditioned solve, kept between solves so that a step allocates next to nothing.

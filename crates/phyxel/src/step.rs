@@ -12,6 +12,7 @@ use crate::models::mls::implicit::{ContactConstraint, Held, Problem};
 use crate::scene::{RegionPlace, RegionSpec};
 use crate::world::World;
 use glam::{BVec3, DVec3};
+use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -20,6 +21,8 @@ pub const IMPLICIT_TIME_STEP: f64 = 0.01;
 /// Damping is applied once in this many stable explicit steps: fast enough for waves that cross a point in a few of
 /// them, rarely enough to be cheap.
 const DAMPING_STEPS: f64 = 8.0;
+/// Points per parallel task.
+const CHUNK: usize = 2048;
 
 impl World {
     /// Advances by one time step of at most `max_dt` [s] and returns its length.
@@ -63,11 +66,18 @@ impl World {
         let start = Instant::now();
         self.begin_frame();
         let target = f64::from(self.frame + 1) / self.scene.fps;
-        while self.time < target * (1.0 - 1e-12) {
-            if cancel.load(Ordering::Relaxed) {
-                return Ok(false);
+        // In the pool as a whole: entering it for every loop would cost more than many of them.
+        let complete = rayon::scope(|_| -> Result<bool> {
+            while self.time < target * (1.0 - 1e-12) {
+                if cancel.load(Ordering::Relaxed) {
+                    return Ok(false);
+                }
+                self.step(target - self.time)?;
             }
-            self.step(target - self.time)?;
+            Ok(true)
+        })?;
+        if !complete {
+            return Ok(false);
         }
         self.time = target;
         self.frame += 1;
@@ -183,13 +193,15 @@ impl World {
     /// Damps the velocities at the time of the positions, which lie between those before and after the kick. Damping the
     /// ones after it would feed vibrations that keep time with the damping steps.
     fn damp(&mut self) {
-        let velocities = &mut self.points.velocities;
         if self.implicit.is_none() {
-            for (v, before) in velocities.iter_mut().zip(&mut self.scratch.start_velocities) {
-                let half_kick = 0.5 * (*v - *before);
-                *v -= half_kick;
-                *before = half_kick;
-            }
+            let velocities = self.points.velocities.par_chunks_mut(CHUNK);
+            velocities.zip(self.scratch.start_velocities.par_chunks_mut(CHUNK)).for_each(|(velocities, before)| {
+                for (v, before) in velocities.iter_mut().zip(before) {
+                    let half_kick = 0.5 * (*v - *before);
+                    *v -= half_kick;
+                    *before = half_kick;
+                }
+            });
         }
         let elapsed = std::mem::take(&mut self.undamped_time);
         for b in 0..self.bodies.len() {
@@ -198,9 +210,10 @@ impl World {
             }
         }
         if self.implicit.is_none() {
-            for (v, half_kick) in self.points.velocities.iter_mut().zip(&self.scratch.start_velocities) {
-                *v += *half_kick;
-            }
+            let velocities = self.points.velocities.par_chunks_mut(CHUNK);
+            velocities.zip(self.scratch.start_velocities.par_chunks(CHUNK)).for_each(|(velocities, half_kicks)| {
+                velocities.iter_mut().zip(half_kicks).for_each(|(v, half_kick)| *v += *half_kick);
+            });
         }
     }
 

@@ -11,6 +11,7 @@
 //!
 //! whose null space are the affine fields, and d~_ij = d_ij + v_i w_ij R_ij(q). Not in [MKN04].
 
+use super::fast::{Engine, Instructions, PackedEngine, Passes, Split};
 use super::stencils::Stencils;
 use crate::conjugate_gradient::{Stop, solve_per_axis};
 use crate::linalg::{outer, safe_inverse};
@@ -21,6 +22,9 @@ use rayon::prelude::*;
 
 /// Points per parallel task.
 const CHUNK: usize = 256;
+
+/// Tolerances from which the packed operator is exact enough.
+const PACKED_TOLERANCE: f64 = 1e-4;
 
 /// How exactly the correction is solved for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,12 +81,19 @@ pub fn correct(stencils: &mut Stencils, patches: &[SurfacePatch], options: &Corr
         return CorrectionReport::Done { iterations: 0, defect, residual: 0.0 };
     }
     let stop = Stop { tolerance: options.tolerance, max_iterations: options.max_iterations };
-    let mut gradients = vec![DMat3::ZERO; stencils.len()];
-    let apply = |q: &[DVec3], out: &mut [DVec3]| apply_operator(stencils, q, &mut gradients, out);
-    let (q, outcome) = solve_per_axis(apply, &inverse_diagonal(stencils), &right, stop);
+    let diagonal = inverse_diagonal(stencils);
+    let mut gradients = Vec::new();
+    let (q, outcome) = if stencils.reverse.is_none() && options.tolerance >= PACKED_TOLERANCE {
+        let mut operator = PackedOperator::new(stencils);
+        solve_per_axis(|q, out| operator.apply(q, out), &diagonal, &right, stop)
+    } else {
+        gradients.resize(stencils.len(), DMat3::ZERO);
+        solve_per_axis(|q, out| apply_operator(stencils, q, &mut gradients, out), &diagonal, &right, stop)
+    };
     if !outcome.converged && outcome.residual > 0.1 {
         return CorrectionReport::Failed { iterations: outcome.iterations, residual: outcome.residual };
     }
+    gradients.resize(stencils.len(), DMat3::ZERO);
     plain_gradients(stencils, &q, &mut gradients);
     stencils.q = q;
     stencils.q_gradients = gradients;
@@ -154,6 +165,35 @@ fn apply_operator(stencils: &Stencils, q: &[DVec3], gradients: &mut [DMat3], out
     });
 }
 
+/// H on the packed state of the explicit passes: H q is minus the force of the zero-energy control under displacements q, when
+/// each point's control has the stiffness v². Several times faster than the plain form, exact to f32.
+struct PackedOperator {
+    engine: PackedEngine<f32, Split>,
+    /// From q to displacements, which makes strains about 1 at any size of body, and from forces to H q.
+    scales: (f64, f64),
+}
+
+impl PackedOperator {
+    fn new(stencils: &Stencils) -> Self {
+        let n = stencils.len();
+        // Without fused multiply-add: the same bits on every machine.
+        let passes = Passes::<f32, Split>::select(Instructions::reproducible());
+        let mut engine = PackedEngine::new(stencils, &[0..n], passes);
+        let mean = (stencils.volumes.iter().sum::<f64>() / n as f64).max(f64::MIN_POSITIVE);
+        let stiffnesses: Vec<f64> = stencils.volumes.iter().map(|v| (v / mean).powi(2)).collect();
+        engine.set_control(&stiffnesses);
+        Self { engine, scales: (mean * mean / mean.cbrt(), -mean.cbrt()) }
+    }
+
+    fn apply(&mut self, q: &[DVec3], out: &mut [DVec3]) {
+        let (to_displacement, from_force) = self.scales;
+        self.engine.set_displacements(&|i| q[i] * to_displacement);
+        self.engine.compute_stresses(0.0);
+        self.engine.forces(out);
+        out.par_chunks_mut(CHUNK).for_each(|out| out.iter_mut().for_each(|value| *value *= from_force));
+    }
+}
+
 fn inverse_diagonal(stencils: &Stencils) -> Vec<f64> {
     let at = |i: usize| {
         let own_gradient: DVec3 = stencils.of(i).map(|(j, w)| stencils.plain_gradient_vector(i, j, w)).sum();
@@ -209,4 +249,30 @@ fn connected_pieces(stencils: &Stencils) -> Vec<Vec<u32>> {
         pieces.push(piece);
     }
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::mls::StencilOptions;
+    use crate::random::Random;
+
+    #[test]
+    fn packed_and_plain_operators_agree() {
+        let side = 8;
+        let place = |n: usize| {
+            let cell = DVec3::new((n % side) as f64, (n / side % side) as f64, (n / side / side) as f64);
+            0.01 * (cell + 0.2 * Random::new(3, n as u64).in_cube())
+        };
+        let positions: Vec<DVec3> = (0..side * side * side).map(place).collect();
+        let volumes: Vec<f64> = (0..positions.len()).map(|n| 1e-6 * (1.0 + 0.3 * (n as f64).sin())).collect();
+        let options = StencilOptions { correction: None, ..StencilOptions::default() };
+        let (stencils, _) = Stencils::build(&positions, &volumes, &[0..positions.len()], &[&[]], &options);
+        let q: Vec<DVec3> = (0..positions.len()).map(|n| 1e9 * Random::new(4, n as u64).in_cube()).collect();
+        let (mut plain, mut packed) = (vec![DVec3::ZERO; q.len()], vec![DVec3::ZERO; q.len()]);
+        apply_operator(&stencils, &q, &mut vec![DMat3::ZERO; q.len()], &mut plain);
+        PackedOperator::new(&stencils).apply(&q, &mut packed);
+        let error: Vec<DVec3> = plain.iter().zip(&packed).map(|(a, b)| *a - *b).collect();
+        assert!(norm(&error) < 1e-6 * norm(&plain), "{}", norm(&error) / norm(&plain));
+    }
 }

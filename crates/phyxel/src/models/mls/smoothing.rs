@@ -1,7 +1,7 @@
 //! Smoothing: takes away vibrations a few points long, which an impact leaves behind and nothing else damps.
 //!
 //! Neighbors exchange momentum along the line between them,
-//! `v_i += Σ_j k_ij / m_i ((v_j - v_i)·e) e`, e = y_ij / |y_ij|, k_ij = s w_ij min(m_i, m_j) / max(W_i, W_j), W = Σ w.
+//! `v_i += Σ_j k_ij / m_i ((v_j - v_i)·e) e`, e = y_ij / |y_ij|, k_ij = s w_ij min(m_i / W_i, m_j / W_j), W = Σ w.
 //! With k symmetric and the exchange along the line, momentum and angular momentum are kept to rounding and rigid motion
 //! is left alone; with s ≤ 1 kinetic energy can only fall. A wave of n points loses a part ∝ 1/n² of its speed each
 //! time, so motion of the size of the body is hardly touched. Numerical, like the viscosity of shock-capturing schemes:
@@ -16,13 +16,23 @@ use std::ops::Range;
 /// Points per parallel task.
 const CHUNK: usize = 256;
 
-/// Row sums of the weights and the velocities of a sweep.
+/// Sums of the weights and the state of a sweep.
 #[derive(Debug, Default)]
 pub struct Smoothing {
-    /// Σ_j w_ij per point. Written at the first sweep.
-    weight_sums: Vec<f64>,
-    /// Scratch.
-    velocities: Vec<DVec3>,
+    /// 1 / W_i per point of the stencils, 0 without neighbors. Written at the first sweep.
+    inverse_sums: Vec<f64>,
+    /// Scratch of the sweep: what it reads of each point of the body.
+    nodes: Vec<Node>,
+}
+
+/// What is gathered per neighbor: one cache line.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Node {
+    position: [f64; 3],
+    /// m / W [kg].
+    share: f64,
+    velocity: [f64; 3],
 }
 
 impl Smoothing {
@@ -35,26 +45,48 @@ impl Smoothing {
         range: Range<usize>,
         strength: f64,
     ) {
-        if self.weight_sums.len() != stencils.len() {
-            self.weight_sums = (0..stencils.len()).map(|i| stencils.of(i).map(|(_, w)| w).sum()).collect();
+        if self.inverse_sums.len() != stencils.len() {
+            let inverse_sum = |i: usize| {
+                let sum: f64 = stencils.row(i).1.iter().sum();
+                if sum > 0.0 { 1.0 / sum } else { 0.0 }
+            };
+            self.inverse_sums = (0..stencils.len()).map(inverse_sum).collect();
         }
-        let (sums, table) = (&self.weight_sums, &*points);
-        self.velocities.resize(range.len(), DVec3::ZERO);
-        self.velocities.par_iter_mut().enumerate().with_min_len(CHUNK).for_each(|(k, out)| {
-            let i = range.start + k;
-            let (y, v, m) = (table.positions[i], table.velocities[i], table.masses[i]);
-            let mut impulse = DVec3::ZERO;
-            for (j, w) in stencils.of(i - first) {
-                let sum = sums[i - first].max(sums[j]);
-                let j = j + first;
-                let line = table.positions[j] - y;
-                let share = w * m.min(table.masses[j]) / (sum * line.length_squared()).max(f64::MIN_POSITIVE);
-                impulse += share * line.dot(table.velocities[j] - v) * line;
+        let inverse_sums = &self.inverse_sums[range.start - first..range.end - first];
+        self.nodes.resize(range.len(), Node::default());
+        let (positions, velocities) = (&points.positions[range.clone()], &points.velocities[range.clone()]);
+        let masses = &points.masses[range.clone()];
+        self.nodes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, nodes)| {
+            for (k, node) in nodes.iter_mut().enumerate() {
+                let i = chunk * CHUNK + k;
+                let (position, velocity) = (positions[i].to_array(), velocities[i].to_array());
+                *node = Node { position, share: masses[i] * inverse_sums[i], velocity };
             }
-            *out = v + strength / m * impulse;
         });
-        points.velocities[range].copy_from_slice(&self.velocities);
+        let (nodes, start) = (&self.nodes, range.start - first);
+        points.velocities[range].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, velocities)| {
+            for (k, velocity) in velocities.iter_mut().enumerate() {
+                let i = chunk * CHUNK + k;
+                *velocity += impulse(nodes, i, stencils.row(start + i), start) * (strength / masses[i]);
+            }
+        });
     }
+}
+
+/// Impulse on point i from its neighbors at strength 1 [N s]; neighbors are numbered from `start` on.
+#[inline]
+fn impulse(nodes: &[Node], i: usize, (neighbors, weights): (&[u32], &[f64]), start: usize) -> DVec3 {
+    let own = &nodes[i];
+    let (y, v) = (DVec3::from_array(own.position), DVec3::from_array(own.velocity));
+    let mut impulse = DVec3::ZERO;
+    for (&j, &w) in neighbors.iter().zip(weights) {
+        let node = &nodes[j as usize - start];
+        let line = DVec3::from_array(node.position) - y;
+        let relative = DVec3::from_array(node.velocity) - v;
+        let share = if node.share < own.share { node.share } else { own.share };
+        impulse += line * (w * share * line.dot(relative) / line.length_squared().max(f64::MIN_POSITIVE));
+    }
+    impulse
 }
 
 #[cfg(test)]

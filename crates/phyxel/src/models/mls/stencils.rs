@@ -165,9 +165,8 @@ impl Stencils {
             ..Self::default()
         };
         stencils.invert_moments();
-        let reverse = stencils.transposed();
-        if reverse.neighbors != stencils.neighbors || reverse.weights != stencils.weights {
-            stencils.reverse = Some(reverse);
+        if !stencils.is_symmetric() {
+            stencils.reverse = Some(stencils.transposed());
         }
         stencils
     }
@@ -272,6 +271,15 @@ impl Stencils {
         self.moment_traces = solved.iter().map(|(trace, _)| *trace).collect();
         self.inverse_moments = solved.iter().map(|(_, (inverse, _))| *inverse).collect();
         self.ranks = solved.iter().map(|(_, (_, rank))| *rank as u8).collect();
+    }
+
+    /// Whether every pair is in both lists with one weight.
+    fn is_symmetric(&self) -> bool {
+        let mirrored = |i: usize, j: usize, w: f64| {
+            let (neighbors, weights) = self.row(j);
+            neighbors.binary_search(&(i as u32)).is_ok_and(|k| weights[k] == w)
+        };
+        (0..self.len()).into_par_iter().all(|i| self.of(i).all(|(j, w)| mirrored(i, j, w)))
     }
 
     fn transposed(&self) -> ReverseLists {

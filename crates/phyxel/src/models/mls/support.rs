@@ -55,18 +55,21 @@ pub(super) fn one_body(
 // neighbors bounds it.
 fn radii(positions: &[DVec3], options: &StencilOptions) -> Vec<f64> {
     let grid = Grid::new(positions, guessed_spacing(positions));
-    let nearest: Vec<Vec<(usize, f64)>> = (0..positions.len())
-        .into_par_iter()
-        .map(|i| {
-            let mut near = grid.k_nearest(positions[i], options.nearest + 1);
-            near.retain(|&(j, _)| j != i);
-            near.truncate(options.nearest);
-            near
-        })
-        .collect();
-    let means: Vec<f64> = nearest.iter().map(|near| mean(near.iter().map(|(_, r2)| r2.sqrt()))).collect();
-    let bounded = |i: usize| means[i].min(mean(nearest[i].iter().map(|&(j, _)| means[j])));
-    (0..positions.len()).map(|i| options.radius_factor * bounded(i)).collect()
+    let k = options.nearest;
+    // Rows of k neighbors, filled up with the point itself where there are fewer.
+    let mut nearest: Vec<u32> = (0..positions.len() as u32).flat_map(|i| std::iter::repeat_n(i, k)).collect();
+    let mean_distance = |(i, row): (usize, &mut [u32])| {
+        let near = grid.k_nearest(positions[i], k + 1);
+        let others = near.iter().filter(|&&(j, _)| j != i).take(k);
+        row.iter_mut().zip(others.clone()).for_each(|(slot, &(j, _))| *slot = j as u32);
+        mean(others.map(|(_, r2)| r2.sqrt()))
+    };
+    let means: Vec<f64> = nearest.par_chunks_mut(k.max(1)).enumerate().map(mean_distance).collect();
+    let bounded = |(i, row): (usize, &[u32])| {
+        let others = row.iter().filter(|&&j| j as usize != i);
+        options.radius_factor * means[i].min(mean(others.map(|&j| means[j as usize])))
+    };
+    nearest.par_chunks(k.max(1)).enumerate().map(bounded).collect()
 }
 
 // A cell edge for the search of nearest points: the spacing if the points filled their bounding box.
@@ -77,9 +80,9 @@ fn guessed_spacing(positions: &[DVec3]) -> f64 {
     1.5 * (filled.x * filled.y * filled.z / positions.len().max(1) as f64).cbrt()
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len();
-    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    if count == 0 { 0.0 } else { sum / f64::from(count) }
 }
 
 fn poor_points(positions: &[DVec3], radii: &[f64], lists: &Neighborhoods, options: &StencilOptions) -> Vec<usize> {
@@ -114,7 +117,7 @@ fn weighted(
             grain.map_or(near, |grain| near * grain.relative_young(x_ij))
         })
     };
-    let weights = (0..positions.len()).flat_map(row).collect();
+    let weights = (0..positions.len()).into_par_iter().flat_map_iter(row).collect();
     let starts = lists.starts.iter().map(|&start| start as usize).collect();
     Stencils::from_lists(positions.to_vec(), volumes.to_vec(), radii, starts, lists.neighbors, weights)
 }

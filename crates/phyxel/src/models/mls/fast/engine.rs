@@ -7,7 +7,7 @@ use super::layout::{
     Block, CHUNK, CHUNK_BLOCKS, Displacement, INDEX_SCALE, LANES, Node, OwnForces, Owners, PairLists, Record,
     StiffnessBlock,
 };
-use super::passes::{Kick, Passes, Shared};
+use super::passes::{Kick, Passes, PointKick, Shared};
 use super::plastic::PlasticBlock;
 use super::real::Real;
 use crate::linalg::outer;
@@ -46,17 +46,6 @@ pub struct MoveReport {
     pub finite: bool,
 }
 
-/// The points whose velocity changes, and by what.
-pub(crate) struct PointKick<'a> {
-    pub velocities: &'a mut [DVec3],
-    pub masses: &'a [f64],
-    /// External forces, read and zeroed if `has_forces`, else left alone.
-    pub forces: &'a mut [DVec3],
-    pub has_forces: bool,
-    pub dt: f64,
-    pub gravity: DVec3,
-}
-
 /// The state of one point's stencil.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalState {
@@ -72,6 +61,10 @@ pub(crate) trait Engine: Send + Sync {
     fn set_law(&mut self, stencils: &Stencils, range: Range<usize>, law: &ElasticLaw);
     /// Takes a range of points out: they have no neighbors, no strain and no forces from now on.
     fn retire(&mut self, range: Range<usize>);
+    /// Makes points of no stiffness but that of the zero-energy control, given for each [N/m].
+    fn set_control(&mut self, stiffnesses: &[f64]);
+    /// Takes over displacements [m].
+    fn set_displacements(&mut self, u: &(dyn Fn(usize) -> DVec3 + Sync));
     /// Takes displacements from positions and rest positions.
     fn load(&mut self, positions: &[DVec3], rest_positions: &[DVec3]);
     /// Sets when and how fast a body yields; from the first plastic body on plastic strain is kept for all points.
@@ -195,36 +188,44 @@ impl<T: Real, D: Displacement> PackedEngine<T, D> {
 
     fn pack_blocks(&mut self, stencils: &Stencils) {
         let scale = Self::volume_scale(stencils);
-        for i in 0..self.points {
-            let (mut moment, mut q_moment) = (DMat3::ZERO, DMat3::ZERO);
-            let (mut s, mut t) = (DVec3::ZERO, DVec3::ZERO);
-            for (j, w) in self.lists.of(i) {
-                let (x_ij, q_ij) = (self.rest_vector(i, j), self.q_vector(i, j));
-                let w = w.f64();
-                moment += outer(x_ij * w, x_ij);
-                q_moment += outer(q_ij * w, x_ij);
-                s += x_ij * w;
-                t += q_ij * w;
+        let mut blocks = std::mem::take(&mut self.blocks);
+        blocks.par_iter_mut().enumerate().for_each(|(k, block)| {
+            for i in k * LANES..((k + 1) * LANES).min(self.points) {
+                self.pack_lane(block, i, stencils, scale);
             }
-            // One Newton step takes the inverse from the exact to the rounded moments; it keeps missing directions missing.
-            let inverse = stencils.inverse_moments[i];
-            let inverse = inverse * (DMat3::IDENTITY * 2.0 - moment * inverse);
-            let relative = stencils.volumes[i] / scale;
-            let b = inverse - q_moment * inverse * relative;
-            let (block, l) = (&mut self.blocks[i / LANES], i % LANES);
-            for (k, (r, c)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
-                block.a[k][l] = T::of(0.5 * (inverse.col(c)[r] + inverse.col(r)[c]));
-            }
-            for k in 0..9 {
-                block.b[k][l] = T::of(b.col(k % 3)[k / 3]);
-            }
-            for k in 0..3 {
-                block.s[k][l] = T::of(s[k]);
-                block.t[k][l] = T::of(t[k]);
-            }
-            block.volume[l] = T::of(stencils.volumes[i]);
-            block.relative_volume[l] = T::of(relative);
+        });
+        self.blocks = blocks;
+    }
+
+    fn pack_lane(&self, block: &mut Block<T>, i: usize, stencils: &Stencils, scale: f64) {
+        let (mut moment, mut q_moment) = (DMat3::ZERO, DMat3::ZERO);
+        let (mut s, mut t) = (DVec3::ZERO, DVec3::ZERO);
+        for (j, w) in self.lists.of(i) {
+            let (x_ij, q_ij) = (self.rest_vector(i, j), self.q_vector(i, j));
+            let w = w.f64();
+            moment += outer(x_ij * w, x_ij);
+            q_moment += outer(q_ij * w, x_ij);
+            s += x_ij * w;
+            t += q_ij * w;
         }
+        // One Newton step takes the inverse from the exact to the rounded moments; it keeps missing directions missing.
+        let inverse = stencils.inverse_moments[i];
+        let inverse = inverse * (DMat3::IDENTITY * 2.0 - moment * inverse);
+        let relative = stencils.volumes[i] / scale;
+        let b = inverse - q_moment * inverse * relative;
+        let l = i % LANES;
+        for (k, (r, c)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
+            block.a[k][l] = T::of(0.5 * (inverse.col(c)[r] + inverse.col(r)[c]));
+        }
+        for k in 0..9 {
+            block.b[k][l] = T::of(b.col(k % 3)[k / 3]);
+        }
+        for k in 0..3 {
+            block.s[k][l] = T::of(s[k]);
+            block.t[k][l] = T::of(t[k]);
+        }
+        block.volume[l] = T::of(stencils.volumes[i]);
+        block.relative_volume[l] = T::of(relative);
     }
 
     /// x_ij [m] as stored.
@@ -375,10 +376,26 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
         self.lists = PairLists::new(&starts, &neighbors, &weights, self.blocks.len());
     }
 
-    fn load(&mut self, positions: &[DVec3], rest_positions: &[DVec3]) {
-        let u = |i: usize| positions[i] - rest_positions[i];
+    fn set_control(&mut self, stiffnesses: &[f64]) {
+        self.blocks.iter_mut().for_each(Block::soften);
+        for (i, &kappa) in stiffnesses.iter().enumerate() {
+            self.nodes[i].xkq[3] = T::of(kappa);
+            self.blocks[i / LANES].kappa[i % LANES] = T::of(kappa);
+        }
+    }
+
+    fn set_displacements(&mut self, u: &(dyn Fn(usize) -> DVec3 + Sync)) {
         let origins: Vec<DVec3> = self.anchors.iter().flatten().map(|&i| u(i)).collect();
-        write_displacements(&mut self.nodes[..self.points], 0, &self.bodies, &origins, u);
+        let bodies = &self.bodies;
+        let chunks = self.nodes[..self.points].par_chunks_mut(CHUNK).enumerate();
+        chunks.for_each(|(chunk, nodes)| {
+            let first = chunk * CHUNK;
+            write_displacements(nodes, first, bodies, &origins, |k| u(first + k));
+        });
+    }
+
+    fn load(&mut self, positions: &[DVec3], rest_positions: &[DVec3]) {
+        self.set_displacements(&|i| positions[i] - rest_positions[i]);
     }
 
     fn set_plastic_law(&mut self, body: usize, law: PlasticLaw) {
@@ -468,7 +485,8 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
             usize,
             ((((&mut [_], &[_]), &mut [_]), (&[_], &[_])), &mut [_]),
         )| {
-            let kick = Kick { velocities, masses, forces, has_forces, dt, gravity, owners, nets };
+            let points = PointKick { velocities, masses, forces, has_forces, dt, gravity };
+            let kick = Kick { points, owners, nets };
             // SAFETY: `new` checked the indices, `Passes::select` the CPU.
             unsafe { pass(lists, records, chunk * CHUNK_BLOCKS, own, kick) };
         };
@@ -503,7 +521,7 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
         let (bodies, corrections) = (&self.bodies, &self.corrections);
         let moved = |(&i, correction): (&usize, &DVec3)| (positions[i] + (velocities[i] + *correction) * dt) - rest[i];
         let origins: Vec<DVec3> = self.anchors.iter().flatten().zip(corrections).map(moved).collect();
-        let parallel = self.points >= SERIAL_BELOW && rayon::current_num_threads() > 1;
+        let parallel = self.parallel();
         let work = |(chunk, (((x, v), nodes), report)): (
             usize,
             (((&mut [DVec3], &mut [DVec3]), &mut [Node<T, D>]), &mut MoveReport),

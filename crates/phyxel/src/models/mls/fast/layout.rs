@@ -153,6 +153,15 @@ pub(crate) struct Block<T> {
     pub stiffness: u32,
 }
 
+impl<T: Real> Block<T> {
+    /// Takes all stiffness away but that of the control.
+    pub fn soften(&mut self) {
+        let zero = [T::default(); LANES];
+        (self.lambda, self.two_mu, self.volume_stiffness, self.collapse_stiffness) = (zero, zero, zero, zero);
+        self.stiffness = u32::MAX;
+    }
+}
+
 /// Upper triangle of the 6x6 stiffness of eight points [Pa], Voigt order xx yy zz yz zx xy, row by row.
 pub(crate) type StiffnessBlock<T> = [[T; LANES]; 21];
 

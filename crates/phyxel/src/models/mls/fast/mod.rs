@@ -14,8 +14,8 @@ mod passes;
 mod plastic;
 mod real;
 
-pub(super) use engine::{Engine, PackedEngine, PointKick};
+pub(super) use engine::{Engine, PackedEngine};
 pub use engine::{Extremes, MoveReport};
 pub(super) use layout::{Single, Split};
 pub use passes::Instructions;
-pub(super) use passes::Passes;
+pub(super) use passes::{Passes, PointKick};

@@ -34,8 +34,8 @@ pub(crate) type ForcePass<T> = unsafe fn(&PairLists<T>, &[Record<T>], usize, &[O
 /// Pass 2 fused with the change of velocity.
 pub(crate) type KickPass<T> = unsafe fn(&PairLists<T>, &[Record<T>], usize, &[OwnForces<T>], Kick);
 
-/// The points whose velocity changes, and by what.
-pub(crate) struct Kick<'a> {
+/// Points whose velocity changes, and by what.
+pub(crate) struct PointKick<'a> {
     pub velocities: &'a mut [DVec3],
     pub masses: &'a [f64],
     /// External forces, read and zeroed if `has_forces`, else left alone.
@@ -43,6 +43,11 @@ pub(crate) struct Kick<'a> {
     pub has_forces: bool,
     pub dt: f64,
     pub gravity: DVec3,
+}
+
+/// What pass 2 kicks.
+pub(crate) struct Kick<'a> {
+    pub points: PointKick<'a>,
     /// Bodies of each block.
     pub owners: &'a [Owners],
     /// Written per block: internal force and mass of the points of its first and of its last body.
@@ -200,22 +205,23 @@ unsafe fn kick_pass<P: Pair>(
     own: &[OwnForces<P::T>],
     kick: Kick,
 ) {
-    let dv = kick.gravity * kick.dt;
-    let blocks = kick.velocities.chunks_mut(LANES).zip(kick.masses.chunks(LANES)).zip(own);
+    let Kick { points: PointKick { velocities, masses, forces: external, has_forces, dt, gravity }, owners, nets } =
+        kick;
+    let dv = gravity * dt;
+    let blocks = velocities.chunks_mut(LANES).zip(masses.chunks(LANES)).zip(own);
     for (k, ((velocities, masses), own)) in blocks.enumerate() {
         // SAFETY: the caller vouches for the lists.
         let mut forces = unsafe { pull_block::<P>(lists, records, first + k, own) };
-        let owners = &kick.owners[k];
-        kick.nets[k] = [net(&forces, masses, 0..owners.split), net(&forces, masses, owners.rest..masses.len())];
-        if kick.has_forces {
-            let external = &mut kick.forces[k * LANES..];
-            for (force, external) in forces.iter_mut().zip(external) {
+        let owners = &owners[k];
+        nets[k] = [net(&forces, masses, 0..owners.split), net(&forces, masses, owners.rest..masses.len())];
+        if has_forces {
+            for (force, external) in forces.iter_mut().zip(&mut external[k * LANES..]) {
                 *force += *external;
                 *external = DVec3::ZERO;
             }
         }
         for ((v, m), f) in velocities.iter_mut().zip(masses).zip(forces) {
-            *v += f * (kick.dt / m) + dv;
+            *v += f * (dt / m) + dv;
         }
     }
 }
