@@ -29,6 +29,8 @@ struct Header {
     plastic: usize,
     work: f64,
     dissipated: f64,
+    /// Numbers of heat.
+    heat: usize,
     guard: String,
     /// Bodies in the care of the flow, and the length of its state at the end of the file [bytes].
     flowing: Vec<usize>,
@@ -69,6 +71,10 @@ impl Simulation for World {
         self.mls.plastic_strains(&mut plastic);
         let mut flow = Vec::new();
         self.flow.save(&mut flow);
+        let mut heat = Vec::new();
+        if let Some(own) = &self.heat {
+            own.save_all(&mut heat);
+        }
         let header = Header {
             flowing: (0..self.bodies.len()).filter(|&b| self.flow.manages(b)).collect(),
             flow: flow.len(),
@@ -85,6 +91,7 @@ impl Simulation for World {
             plastic: plastic.len(),
             work: self.work,
             dissipated: self.dissipated,
+            heat: heat.len(),
             guard: self.guard.state(),
         };
         let text = serde_json::to_vec(&header).expect("plain numbers always serialize");
@@ -94,6 +101,7 @@ impl Simulation for World {
             bytes.extend(array.iter().flat_map(|v| v.to_array()).flat_map(f64::to_le_bytes));
         }
         bytes.extend(plastic.into_iter().flatten().flat_map(f64::to_le_bytes));
+        bytes.extend(heat.iter().flat_map(|x| x.to_le_bytes()));
         bytes.extend(flow);
         bytes
     }
@@ -104,10 +112,12 @@ impl Simulation for World {
             return Err(damaged("it was made from another scene or version"));
         }
         let vectors = 24 * (2 * (header.points + header.plastic) + header.warm_start + header.drags);
-        if arrays.len() != vectors + header.flow || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
+        let length = header.heat.checked_mul(8).and_then(|heat| heat.checked_add(vectors)?.checked_add(header.flow));
+        if length != Some(arrays.len()) || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
             return Err(damaged("its length is wrong"));
         }
-        let (arrays, flow) = arrays.split_at(vectors);
+        let (arrays, rest) = arrays.split_at(vectors);
+        let (heat, flow) = rest.split_at(8 * header.heat);
         self.time = header.time;
         self.frame = header.frame;
         self.substeps = header.substeps;
@@ -119,6 +129,11 @@ impl Simulation for World {
             self.apply_event(event)?;
         }
         self.guard.restore_state(&header.guard);
+        if let Some(own) = &mut self.heat {
+            let (words, _) = heat.as_chunks::<8>();
+            let numbers: Vec<f64> = words.iter().map(|b| f64::from_le_bytes(*b)).collect();
+            own.load_all(&numbers).ok_or_else(|| damaged("its heat does not fit the scene"))?;
+        }
         let (positions, rest) = arrays.split_at(24 * header.points);
         let (velocities, rest) = rest.split_at(24 * header.points);
         let (warm, rest) = rest.split_at(24 * header.warm_start);

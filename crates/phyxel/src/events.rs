@@ -79,6 +79,9 @@ impl World {
                     self.flow.set_material(b, &material, law);
                 }
                 self.update_phases();
+                if let Some(heat) = &mut self.heat {
+                    heat.set_material(b, &material, &self.points);
+                }
             }
             EventAction::Release(name) => {
                 self.pins.iter_mut().filter(|p| p.name == *name).for_each(|p| p.released = true)

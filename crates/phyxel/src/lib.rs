@@ -33,6 +33,8 @@ pub mod motion;
 
 pub mod contact;
 
+pub mod heat;
+
 pub mod guard;
 
 pub mod body;

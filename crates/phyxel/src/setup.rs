@@ -7,6 +7,7 @@ use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
 use crate::geometry::{Bounds, Built, Files, Placed, Pose, Shape, ShapeLibrary, build};
 use crate::guard::Guard;
+use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
@@ -75,6 +76,7 @@ impl World {
         let body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled));
         warnings.extend(body_contacts.overlaps().iter().map(|o| describe_overlap(o, &bodies)));
         let radii = body_contacts.radii().to_vec();
+        let heat = Heat::new(scene, &bodies, &points, &radii);
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
         warnings.extend(describe_flat(&mls, points.len()));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
@@ -123,6 +125,7 @@ impl World {
             probes,
             mls,
             implicit,
+            heat,
             body_contacts,
             surfaces,
             collider_looks,

@@ -57,6 +57,9 @@ impl World {
         self.time += dt;
         self.substeps += 1;
         self.steps.count(dt);
+        if self.heat.is_some() {
+            self.phase("heat", |w| w.exchange_heat(dt, dt >= max_dt * (1.0 - 1e-9)));
+        }
         self.phase("guard", |w| w.inspect(report, dt))?;
         Ok(dt)
     }
@@ -150,6 +153,18 @@ impl World {
             let power =
                 |i: usize| points.forces[i].dot(points.velocities[i] + 0.5 * dt * points.forces[i] / points.masses[i]);
             self.work += dt * (0..points.len()).map(power).sum::<f64>();
+        }
+    }
+
+    /// Heat runs when it is due, and at the end of a frame.
+    fn exchange_heat(&mut self, dt: f64, ends_frame: bool) {
+        let Some(heat) = &mut self.heat else { return };
+        heat.advance(dt);
+        if ends_frame || heat.is_due() {
+            if self.flow.is_active() {
+                heat.set_labels(self.flow.labels());
+            }
+            heat.run(&self.points, &self.colliders, self.time);
         }
     }
 

@@ -94,6 +94,9 @@ impl World {
         snapshot.vectors.extend_from_slice(&self.collider_impulses);
         snapshot.numbers.clear();
         snapshot.numbers.extend([self.undamped_time, self.work, self.dissipated]);
+        if let Some(heat) = &self.heat {
+            heat.save(&mut snapshot.numbers);
+        }
         self.mls.plastic_strains(&mut snapshot.tensors);
         snapshot.flow.clear();
         self.flow.save(&mut snapshot.flow);
@@ -114,8 +117,12 @@ impl World {
             pin.impulse = *impulse;
         }
         self.collider_impulses.copy_from_slice(colliders);
-        if let [undamped, work, dissipated] = snapshot.numbers[..] {
+        if let Some((&[undamped, work, dissipated], numbers)) = snapshot.numbers.split_first_chunk() {
             (self.undamped_time, self.work, self.dissipated) = (undamped, work, dissipated);
+            if let Some(heat) = &mut self.heat {
+                // It always fits: the snapshot is of this world.
+                let _ = heat.load(numbers);
+            }
         }
         self.mls.set_plastic_strains(&snapshot.tensors);
         self.flow.restore(&snapshot.flow);

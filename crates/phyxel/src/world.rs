@@ -8,6 +8,7 @@ use crate::events::Event;
 use crate::external::ExternalForce;
 use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
 use crate::guard::Guard;
+use crate::heat::Heat;
 use crate::linalg::SymmetricEigen;
 use crate::materials::elastic::green_strain;
 use crate::materials::{ElasticLaw, von_mises};
@@ -58,6 +59,8 @@ pub struct World {
     pub(crate) mls: MlsModel,
     /// Bodies that flow or have flowed.
     pub(crate) flow: FlowModel,
+    /// Present when some body takes part in heat.
+    pub(crate) heat: Option<Heat>,
     /// Present when the world is integrated implicitly.
     pub(crate) implicit: Option<Solver>,
     /// Bodies against each other.
@@ -170,6 +173,10 @@ impl World {
     pub fn mls(&self) -> &MlsModel {
         &self.mls
     }
+    /// The heat, when some body takes part in it.
+    pub fn heat(&self) -> Option<&Heat> {
+        self.heat.as_ref()
+    }
     /// Time steps so far.
     pub fn substeps(&self) -> u64 {
         self.substeps
@@ -211,7 +218,7 @@ impl World {
             kinetic: all.kinetic,
             elastic: elastic.iter().sum(),
             gravity: -all.mass * self.scene.gravity.dot(all.center),
-            heat: 0.0,
+            heat: self.heat.as_ref().map_or(0.0, Heat::content_above_start),
             momentum: all.momentum,
             angular: all.angular,
             mass: all.mass,
@@ -269,6 +276,10 @@ impl World {
         out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
         for (b, body) in self.bodies.iter().enumerate() {
             write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
+            if let Some(heat) = self.heat.as_ref().filter(|_| body.material.is_thermal()) {
+                let temperature = |i: usize| heat.temperature(i).unwrap_or(f64::NAN) as f32;
+                out.bodies[b].fields.push(("temperature", body.range.clone().map(temperature).collect()));
+            }
             out.bodies[b].hidden = !self.surfaces[b].visible;
             if self.flow.manages(b) {
                 out.bodies[b].surfels = Default::default();

@@ -55,8 +55,12 @@ impl Probe {
         match self.measure {
             Measure::Points(statistic, quantity) => {
                 let of = |i: usize| point_quantity(world, quantity, i);
-                summarize(statistic, indices.clone().map(|i| (points.masses[i], of(i))))
+                let values = indices.clone().map(|i| (points.masses[i], of(i)));
+                // Bodies without heat have no temperature.
+                let exists = |value: &(f64, f64)| quantity != PointQuantity::Temperature || !value.1.is_nan();
+                summarize(statistic, values.filter(exists))
             }
+            Measure::FractionSolid => fraction_solid(world, indices),
             Measure::Volume => indices.map(|i| points.volumes[i] * f64::from(fields.volume_ratio[i])).sum(),
             Measure::Mass => sums().mass,
             Measure::Pieces => body.map_or(world.all_pieces, |b| world.pieces[b]) as f64,
@@ -76,6 +80,7 @@ fn point_quantity(world: &World, quantity: PointQuantity, i: usize) -> f64 {
         PointQuantity::Displacement(axis) => (points.positions[i] - points.rest_positions[i])[axis.index()],
         PointQuantity::Speed => points.velocities[i].length(),
         PointQuantity::Stress => f64::from(world.scratch.fields.stress[i]),
+        PointQuantity::Temperature => world.heat().and_then(|h| h.temperature(i)).unwrap_or(f64::NAN),
         PointQuantity::Strain => f64::from(world.scratch.fields.strain[i]),
         PointQuantity::Plastic => world.scratch.fields.plastic.get(i).map_or(0.0, |&p| f64::from(p)),
     }
@@ -90,6 +95,13 @@ fn summarize(statistic: Statistic, values: impl Iterator<Item = (f64, f64)>) -> 
         Statistic::Min => values.map(|v| v.1).reduce(f64::min).unwrap_or(f64::NAN),
         Statistic::Max => values.map(|v| v.1).reduce(f64::max).unwrap_or(f64::NAN),
     }
+}
+
+/// Part of the mass that is not melted; NaN where nothing takes part in heat.
+fn fraction_solid(world: &World, indices: impl Iterator<Item = usize>) -> f64 {
+    let Some(heat) = world.heat() else { return f64::NAN };
+    let solid = indices.filter(|&i| heat.temperature(i).is_some());
+    summarize(Statistic::Mean, solid.map(|i| (world.points.masses[i], 1.0 - heat.melted_fraction(i))))
 }
 
 fn extent(positions: impl Iterator<Item = DVec3>, axis: Axis) -> f64 {

@@ -25,6 +25,8 @@ pub(crate) fn scene() -> Scene {
         colliders: Vec::new(),
         pins: Vec::new(),
         forces: Vec::new(),
+        air: None,
+        heats: Vec::new(),
         events: Vec::new(),
         probes: vec![ProbeSpec {
             name: "p".into(),

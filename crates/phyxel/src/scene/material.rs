@@ -43,6 +43,18 @@ pub struct MaterialSpec {
     pub viscosity: f64,
     /// Largest tension that melted or flowing matter carries [Pa].
     pub cohesion: f64,
+    /// Conductivity of heat [W/(m K)]; None: takes no part in heat.
+    pub conductivity: Option<f64>,
+    /// Heat that warms a mass by a kelvin [J/(kg K)].
+    pub specific_heat: f64,
+    /// The same of the melted matter [J/(kg K)]; None: as `specific_heat`.
+    pub specific_heat_liquid: Option<f64>,
+    /// Heat that melts a mass [J/kg].
+    pub latent_heat: f64,
+    /// Temperature at which it begins to melt [K]; None: never.
+    pub solidus: Option<f64>,
+    /// Temperature at which all of it is melted [K]; None: as `solidus`.
+    pub liquidus: Option<f64>,
     /// Direction-dependent stiffness, replaces `young` and `poisson` in the stress.
     pub anisotropy: Option<Anisotropy>,
 }
@@ -69,6 +81,12 @@ impl Default for MaterialSpec {
             melt_creep: 20.0,
             viscosity: 20.0,
             cohesion: 1e3,
+            conductivity: None,
+            specific_heat: 1000.0,
+            specific_heat_liquid: None,
+            latent_heat: 0.0,
+            solidus: None,
+            liquidus: None,
             anisotropy: None,
         }
     }
@@ -83,6 +101,11 @@ impl MaterialSpec {
     /// Whether it is a solid that takes a lasting change of shape beyond its yield strain.
     pub fn is_plastic(&self) -> bool {
         self.creep > 0.0 && self.yield_strain > 0.0
+    }
+
+    /// Whether it takes part in heat.
+    pub fn is_thermal(&self) -> bool {
+        self.conductivity.is_some()
     }
 
     /// Overwrites the keys that are given.
@@ -103,12 +126,23 @@ impl MaterialSpec {
             (&mut self.melt_creep, set.melt_creep),
             (&mut self.viscosity, set.viscosity),
             (&mut self.cohesion, set.cohesion),
+            (&mut self.specific_heat, set.specific_heat),
+            (&mut self.latent_heat, set.latent_heat),
         ];
         for (old, new) in pairs {
             *old = new.unwrap_or(*old);
         }
-        self.collapse_stiffness = set.collapse_stiffness.or(self.collapse_stiffness);
-        self.control = set.control.or(self.control);
+        let optional = [
+            (&mut self.collapse_stiffness, set.collapse_stiffness),
+            (&mut self.control, set.control),
+            (&mut self.conductivity, set.conductivity),
+            (&mut self.specific_heat_liquid, set.specific_heat_liquid),
+            (&mut self.solidus, set.solidus),
+            (&mut self.liquidus, set.liquidus),
+        ];
+        for (old, new) in optional {
+            *old = new.or(*old);
+        }
         if set.young.is_some() || set.poisson.is_some() {
             self.anisotropy = None;
         }
@@ -160,4 +194,25 @@ pub struct MaterialChange {
     pub melt_creep: Option<f64>,
     pub viscosity: Option<f64>,
     pub cohesion: Option<f64>,
+    pub conductivity: Option<f64>,
+    pub specific_heat: Option<f64>,
+    pub specific_heat_liquid: Option<f64>,
+    pub latent_heat: Option<f64>,
+    pub solidus: Option<f64>,
+    pub liquidus: Option<f64>,
+}
+
+impl MaterialChange {
+    /// Whether it changes a key of heat.
+    pub fn is_thermal(&self) -> bool {
+        let keys = [
+            self.conductivity,
+            self.specific_heat,
+            self.specific_heat_liquid,
+            self.latent_heat,
+            self.solidus,
+            self.liquidus,
+        ];
+        keys.iter().any(Option::is_some)
+    }
 }

@@ -5,12 +5,14 @@
 
 pub mod builtin;
 pub mod docs;
+mod heat;
 mod keys;
 mod load;
 mod material;
 mod overrides;
 mod probe;
 mod read;
+mod read_heat;
 mod read_material;
 mod read_shape;
 mod read_world;
@@ -24,6 +26,7 @@ mod tree;
 pub mod units;
 mod write;
 
+pub use heat::{AirSpec, HeatKind, HeatSpec};
 pub use material::{Anisotropy, MaterialChange, MaterialSpec};
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
@@ -65,6 +68,10 @@ pub struct Scene {
     pub pins: Vec<PinSpec>,
     /// `[[force]]`.
     pub forces: Vec<ForceSpec>,
+    /// `[air]`; None: no heat is exchanged with it.
+    pub air: Option<AirSpec>,
+    /// `[[heat]]`.
+    pub heats: Vec<HeatSpec>,
     /// `[[event]]`.
     pub events: Vec<EventSpec>,
     /// `[[probe]]`.
@@ -128,6 +135,8 @@ pub struct BodySpec {
     pub sampling: Sampling,
     /// What it is made of.
     pub material: MaterialSpec,
+    /// Temperature at the start [K]; has a meaning where the material takes part in heat.
+    pub temperature: f64,
     /// What is drawn.
     pub surface: SurfaceSpec,
     /// sRGB color.
@@ -242,6 +251,8 @@ pub struct ColliderSpec {
     pub restitution: f64,
     /// Held temperature [K], if any.
     pub temperature: Option<f64>,
+    /// Heat exchange at the contact [W/(m² K)]; None: no resistance.
+    pub exchange: Option<f64>,
     /// Keyframes, relative to `at` and `rotate`; empty: still.
     pub motion: Vec<Keyframe>,
     /// sRGB color.
@@ -439,5 +450,7 @@ pub struct CameraSpec {
     pub fov: Option<f64>,
 }
 
+#[cfg(test)]
+mod heat_tests;
 #[cfg(test)]
 mod tests;

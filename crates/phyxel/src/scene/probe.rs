@@ -52,6 +52,8 @@ pub enum PointQuantity {
     Strain,
     /// Norm of the plastic Green strain.
     Plastic,
+    /// Temperature [K].
+    Temperature,
 }
 
 /// What a probe measures, in SI units.
@@ -65,6 +67,8 @@ pub enum Measure {
     Mass,
     /// Number of connected pieces.
     Pieces,
+    /// Part of the region's mass that is not melted.
+    FractionSolid,
     /// `extent_x`: largest minus smallest coordinate over the region [m].
     Extent(Axis),
     /// `reaction_x`: force with which a pin or a collider acts on the matter [N].
@@ -79,10 +83,6 @@ pub enum Measure {
     Momentum(Axis),
 }
 
-/// Measures that this version knows of but cannot take.
-pub(super) const LATER: &[(&str, &str)] =
-    &[("temperature", "heat comes in a later version"), ("fraction_solid", "melting comes in a later version")];
-
 impl Measure {
     /// Every measure, in the order of the documentation.
     pub fn all() -> Vec<Self> {
@@ -92,10 +92,17 @@ impl Measure {
             all.extend(Axis::ALL.map(|a| of(PointQuantity::Position(a))));
             all.extend(Axis::ALL.map(|a| of(PointQuantity::Displacement(a))));
             all.extend(
-                [PointQuantity::Speed, PointQuantity::Stress, PointQuantity::Strain, PointQuantity::Plastic].map(of),
+                [
+                    PointQuantity::Speed,
+                    PointQuantity::Stress,
+                    PointQuantity::Strain,
+                    PointQuantity::Plastic,
+                    PointQuantity::Temperature,
+                ]
+                .map(of),
             );
         }
-        all.extend([Self::Volume, Self::Mass, Self::Pieces]);
+        all.extend([Self::Volume, Self::Mass, Self::Pieces, Self::FractionSolid]);
         all.extend(Axis::ALL.map(Self::Extent));
         all.extend(Axis::ALL.map(Self::Reaction));
         all.extend([Self::Distance, Self::EnergyElastic, Self::EnergyKinetic]);
@@ -108,13 +115,21 @@ impl Measure {
         Self::all().into_iter().find(|m| m.to_string() == name)
     }
 
+    /// Whether it needs a body that takes part in heat.
+    pub fn is_thermal(self) -> bool {
+        matches!(self, Self::Points(_, PointQuantity::Temperature) | Self::FractionSolid)
+    }
+
     /// Its dimension; numbers are in SI.
     pub fn dimension(self) -> Dimension {
         match self {
             Self::Points(_, PointQuantity::Position(_) | PointQuantity::Displacement(_)) => Dimension::LENGTH,
             Self::Points(_, PointQuantity::Speed) => Dimension::VELOCITY,
             Self::Points(_, PointQuantity::Stress) => Dimension::PRESSURE,
-            Self::Points(_, PointQuantity::Strain | PointQuantity::Plastic) | Self::Pieces => Dimension::NONE,
+            Self::Points(_, PointQuantity::Strain | PointQuantity::Plastic) | Self::Pieces | Self::FractionSolid => {
+                Dimension::NONE
+            }
+            Self::Points(_, PointQuantity::Temperature) => Dimension::TEMPERATURE,
             Self::Volume => Dimension::VOLUME,
             Self::Mass => Dimension::MASS,
             Self::Extent(_) | Self::Distance => Dimension::LENGTH,
@@ -133,9 +148,11 @@ impl Measure {
             Self::Points(_, PointQuantity::Stress) => "von Mises stress",
             Self::Points(_, PointQuantity::Strain) => "largest principal Green strain by absolute value",
             Self::Points(_, PointQuantity::Plastic) => "norm of the plastic Green strain, the lasting change of shape",
+            Self::Points(_, PointQuantity::Temperature) => "temperature, of bodies that take part in heat",
             Self::Volume => "volume of the points as deformed",
             Self::Mass => "mass of the points",
             Self::Pieces => "number of connected pieces",
+            Self::FractionSolid => "part of the mass that is not melted, of bodies that take part in heat",
             Self::Extent(_) => "largest minus smallest coordinate",
             Self::Reaction(_) => "force of a pin or a collider on the matter; needs `pin` or `collider`",
             Self::Distance => "distance between the centers of mass of `region` and `to_region`",
@@ -162,11 +179,13 @@ impl fmt::Display for Measure {
                     PointQuantity::Stress => write!(f, "{statistic}_stress"),
                     PointQuantity::Strain => write!(f, "{statistic}_strain"),
                     PointQuantity::Plastic => write!(f, "{statistic}_plastic"),
+                    PointQuantity::Temperature => write!(f, "{statistic}_temperature"),
                 }
             }
             Self::Volume => f.write_str("volume"),
             Self::Mass => f.write_str("mass"),
             Self::Pieces => f.write_str("pieces"),
+            Self::FractionSolid => f.write_str("fraction_solid"),
             Self::Extent(a) => write!(f, "extent_{}", a.letter()),
             Self::Reaction(a) => write!(f, "reaction_{}", a.letter()),
             Self::Distance => f.write_str("distance"),

@@ -1,6 +1,7 @@
 //! From the tree to the `Scene`: fills in defaults and checks all that can be known without sampling.
 
 use super::keys::SCENE;
+use super::read_heat::{no_conductivity, read_air, read_heat};
 use super::read_material::read_material;
 use super::read_shape::{Shapes, read_shape};
 use super::read_world::{read_camera, read_event, read_expect, read_force, read_pin, read_probe};
@@ -59,6 +60,8 @@ pub(super) fn read_scene(root: &Node, file: Option<&Path>) -> Result<Scene> {
         colliders: Vec::new(),
         pins: Vec::new(),
         forces: Vec::new(),
+        air: read_air(&top)?,
+        heats: Vec::new(),
         events: Vec::new(),
         probes: Vec::new(),
         expects: Vec::new(),
@@ -83,6 +86,9 @@ pub(super) fn read_scene(root: &Node, file: Option<&Path>) -> Result<Scene> {
     }
     for table in top.tables("force")? {
         scene.forces.push(read_force(&table, &scene)?);
+    }
+    for table in top.tables("heat")? {
+        scene.heats.push(read_heat(&table, &scene)?);
     }
     for table in top.tables("probe")? {
         let probe = read_probe(&table, &scene)?;
@@ -178,10 +184,14 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
             _ => Sampling::Poisson,
         },
         material: read_material(table)?,
+        temperature: table.number("temperature")?,
         surface: read_surface(table)?,
         color: table.maybe_color("color")?.unwrap_or(PALETTE[index % PALETTE.len()]),
         regions: Vec::new(),
     };
+    if table.has("temperature") && !body.material.is_thermal() {
+        return Err(no_conductivity(table, "temperature").into());
+    }
     for region in table.tables("regions")? {
         let region = read_region(&region, &body)?;
         body.regions.push(region);
@@ -228,6 +238,10 @@ fn read_region(table: &Table, body: &BodySpec) -> Result<RegionSpec> {
 
 fn read_collider(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<ColliderSpec> {
     let taken: Vec<&str> = scene.colliders.iter().map(|c| c.name.as_str()).collect();
+    if table.has("exchange") && !table.has("temperature") {
+        let fault = table.fault_of("exchange", "`exchange` has no effect on a collider without a temperature");
+        return Err(fault.hint("give it a `temperature`, or leave it out").into());
+    }
     Ok(ColliderSpec {
         name: table.name(format!("collider{}", taken.len()), &taken)?,
         shape: read_shape(table, "shape", shapes)?,
@@ -236,6 +250,7 @@ fn read_collider(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<Co
         friction: table.number("friction")?,
         restitution: table.number("restitution")?,
         temperature: table.maybe_number("temperature")?,
+        exchange: table.maybe_number("exchange")?,
         motion: read_motion(table)?,
         color: table.maybe_color("color")?.unwrap_or(COLLIDER_COLOR),
         visible: table.flag("visible")?,

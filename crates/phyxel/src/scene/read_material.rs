@@ -1,6 +1,7 @@
 //! Reads materials: presets, what was written over them, and the checks of physics.
 
 use super::keys::MATERIAL;
+use super::read_heat::check_thermal;
 use super::reader::Table;
 use super::suggest::{closest, one_of};
 use super::tree::{Node, Origin, Value};
@@ -39,9 +40,16 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
         melt_creep: table.number("melt_creep")?,
         viscosity: table.number("viscosity")?,
         cohesion: table.number("cohesion")?,
+        conductivity: table.maybe_number("conductivity")?,
+        specific_heat: table.number("specific_heat")?,
+        specific_heat_liquid: table.maybe_number("specific_heat_liquid")?,
+        latent_heat: table.number("latent_heat")?,
+        solidus: table.maybe_number("solidus")?,
+        liquidus: table.maybe_number("liquidus")?,
         anisotropy: None,
     };
     check_poisson(&table, material.poisson)?;
+    check_thermal(&table, &material)?;
     material.anisotropy = match table.table("anisotropy")? {
         Some(inner) => Some(read_anisotropy(&inner)?),
         None => grain_of_preset(&table, preset, material.young)?,
@@ -159,6 +167,12 @@ pub(super) fn read_change(event: &Table) -> Result<MaterialChange> {
         melt_creep: written("melt_creep")?,
         viscosity: written("viscosity")?,
         cohesion: written("cohesion")?,
+        conductivity: written("conductivity")?,
+        specific_heat: written("specific_heat")?,
+        specific_heat_liquid: written("specific_heat_liquid")?,
+        latent_heat: written("latent_heat")?,
+        solidus: written("solidus")?,
+        liquidus: written("liquidus")?,
     };
     if let Some(poisson) = change.poisson {
         check_poisson(&table, poisson)?;

@@ -1,6 +1,7 @@
 //! Reads what acts on bodies and what is measured: pins, forces, events, probes, expectations, the camera.
 
 use super::read::read_motion;
+use super::read_heat::{check_body, no_conductivity};
 use super::read_material::read_change;
 use super::reader::Table;
 use super::suggest::{closest, one_of};
@@ -8,7 +9,7 @@ use super::units::Dimension;
 use super::*;
 use crate::error::Result;
 
-fn body_names(scene: &Scene) -> Vec<&str> {
+pub(super) fn body_names(scene: &Scene) -> Vec<&str> {
     scene.bodies.iter().map(|b| b.name.as_str()).collect()
 }
 
@@ -19,11 +20,11 @@ fn region_names<'a>(scene: &'a Scene, body: &str) -> Vec<&'a str> {
 }
 
 /// `region` of the given body, `all` if not written.
-fn read_region_name(table: &Table, key: &str, scene: &Scene, body: &str) -> Result<Option<String>> {
+pub(super) fn read_region_name(table: &Table, key: &str, scene: &Scene, body: &str) -> Result<Option<String>> {
     table.maybe_reference(key, &format!("region of body \"{body}\" named"), &region_names(scene, body))
 }
 
-fn check_until(table: &Table, from: f64, until: Option<f64>) -> Result<()> {
+pub(super) fn check_until(table: &Table, from: f64, until: Option<f64>) -> Result<()> {
     match until {
         Some(until) if until <= from => {
             Err(table.fault_of("until", format!("this ends at {until} s, before it begins at {from} s")).into())
@@ -78,7 +79,7 @@ pub(super) fn read_force(table: &Table, scene: &Scene) -> Result<ForceSpec> {
 }
 
 /// Keys that would have no effect are faults, not silence.
-fn reject(table: &Table, keys: &[&str], of: &str) -> Result<()> {
+pub(super) fn reject(table: &Table, keys: &[&str], of: &str) -> Result<()> {
     match keys.iter().find(|k| table.has(k)) {
         Some(key) => Err(table.fault_of(key, format!("`{key}` has no effect on {of}")).hint("leave it out").into()),
         None => Ok(()),
@@ -104,6 +105,13 @@ pub(super) fn read_probe(table: &Table, scene: &Scene) -> Result<ProbeSpec> {
         }
         _ => reject(table, &["pin", "collider"], &what)?,
     }
+    if measure.is_thermal() {
+        match &body {
+            Some(name) => check_body(table, scene, name)?,
+            None if scene.bodies.iter().any(|b| b.material.is_thermal()) => {}
+            None => return Err(no_conductivity(table, "measure").into()),
+        }
+    }
     if measure != Measure::Distance {
         reject(table, &["to_region"], &what)?;
     } else if body.is_none() || !table.has("to_region") {
@@ -123,14 +131,10 @@ pub(super) fn read_probe(table: &Table, scene: &Scene) -> Result<ProbeSpec> {
 }
 
 fn unknown_measure(table: &Table, name: &str) -> crate::error::Diagnostic {
-    let bare = name.trim_start_matches("mean_").trim_start_matches("min_").trim_start_matches("max_");
-    if let Some((_, why)) = probe::LATER.iter().find(|(later, _)| *later == bare) {
-        return table.fault_of("measure", format!("the measure \"{name}\" is not in this version")).hint(*why);
-    }
     let all: Vec<String> = Measure::all().iter().map(Measure::to_string).collect();
     let known = || all.iter().map(String::as_str);
     let mut fault = table.fault_of("measure", format!("unknown measure \"{name}\"")).expected(
-        "mean_, min_ or max_ with x, displacement_x, speed, stress, strain; volume, mass, extent_x, reaction_x, ...",
+        "mean_, min_ or max_ with x, displacement_x, speed, stress, strain, temperature; volume, mass, extent_x, reaction_x, ...",
     );
     let with_mean = format!("mean_{name}");
     let mean = known().find(|m| *m == with_mean);
@@ -157,7 +161,11 @@ pub(super) fn read_event(table: &Table, scene: &Scene) -> Result<EventSpec> {
             let body = table.maybe_reference("body", "body", &body_names(scene))?;
             let body =
                 body.ok_or_else(|| table.fault_of("body", "`body` is missing").expected(one_of(body_names(scene))))?;
-            EventAction::Set { set: read_change(table)?, body }
+            let set = read_change(table)?;
+            if set.is_thermal() {
+                check_body(table, scene, &body)?;
+            }
+            EventAction::Set { set, body }
         }
         "release" => {
             reject(table, &["body"], "an event that releases a pin")?;
@@ -205,6 +213,7 @@ pub(super) fn read_expect(table: &Table, scene: &Scene) -> Result<ExpectSpec> {
         "below" => Want::Below(value("below")?),
         "above" => Want::Above(value("above")?),
         _ => {
+            check_difference(table, "tolerance", dimension)?;
             let tolerance = table.maybe_quantity("tolerance", dimension)?;
             let tolerance = tolerance.filter(|t| *t >= 0.0).ok_or_else(|| {
                 table.fault_of("tolerance", "`near` needs a `tolerance`").expected("a largest distance, 0 or more")
@@ -213,6 +222,17 @@ pub(super) fn read_expect(table: &Table, scene: &Scene) -> Result<ExpectSpec> {
         }
     };
     Ok(ExpectSpec { probe, at: read_expect_time(table, scene)?, want })
+}
+
+/// Degrees Celsius would be counted from absolute zero, which nobody means by a difference.
+fn check_difference(table: &Table, key: &str, dimension: Dimension) -> Result<()> {
+    match table.node.get(key).map(|n| &n.value) {
+        Some(tree::Value::Text(text)) if dimension == Dimension::TEMPERATURE && !text.trim_end().ends_with('K') => {
+            let fault = table.fault_of(key, format!("`{key}` is a difference of temperatures, \"{text}\" is none"));
+            Err(fault.expected("a number in K or a string such as \"2 K\"").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn read_expect_time(table: &Table, scene: &Scene) -> Result<ExpectTime> {

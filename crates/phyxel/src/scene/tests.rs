@@ -225,7 +225,7 @@ fn faults_say_what_where_and_what_to_try() {
     check_more("sampling = \"poison\"", &["unknown value \"poison\"", "try: \"poisson\""]);
     check_more("model = \"shell\"", &["\"shell\" is not in this version", "later version"]);
     check_more("surface = { kind = \"skin\" }", &["\"skin\" is not in this version"]);
-    check_more("temperature = 300", &["`temperature` is not in this version"]);
+    check_more("temperature = 300", &["`temperature` has no effect", "conductivity"]);
     check_more("surface = 5", &["a number is not a table", "body[0].surface"]);
     check("format = 1\nduration = 0\n", &["0 s is out of range", "duration"]);
     check(&format!("duration = 1e-9\n{SMALL}"), &["gives no frame"]);
@@ -349,7 +349,7 @@ fn faults_of_probes_and_expectations() {
     probe("body = \"ball\"", &["`measure` is missing", "probe[0].measure"]);
     probe("measure = \"speed\"", &["unknown measure \"speed\"", "try: \"mean_speed\""]);
     probe("measure = \"mean_yy\"", &["try: \"mean_y\""]);
-    probe("measure = \"mean_temperature\"", &["not in this version", "heat"]);
+    probe("measure = \"mean_temperature\"", &["no part in heat", "conductivity"]);
     probe("measure = \"reaction_x\"", &["pin or collider"]);
     probe("measure = \"mean_x\"\npin = \"a\"", &["there is no pin \"a\""]);
     probe("measure = \"distance\"\nbody = \"ball\"", &["`to_region` is missing"]);

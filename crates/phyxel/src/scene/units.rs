@@ -40,6 +40,18 @@ impl Dimension {
     pub const ENERGY: Self = Self([2, 1, -2, 0, 0]);
     /// [Pa s].
     pub const VISCOSITY: Self = Self([-1, 1, -1, 0, 0]);
+    /// [W].
+    pub const POWER: Self = Self([2, 1, -3, 0, 0]);
+    /// [W/m²].
+    pub const HEAT_FLUX: Self = Self([0, 1, -3, 0, 0]);
+    /// [W/(m² K)].
+    pub const HEAT_EXCHANGE: Self = Self([0, 1, -3, -1, 0]);
+    /// [W/(m K)].
+    pub const CONDUCTIVITY: Self = Self([1, 1, -3, -1, 0]);
+    /// [J/kg].
+    pub const LATENT_HEAT: Self = Self([2, 0, -2, 0, 0]);
+    /// [J/(kg K)].
+    pub const SPECIFIC_HEAT: Self = Self([2, 0, -2, -1, 0]);
     /// [kg m/s].
     pub const MOMENTUM: Self = Self([1, 1, -1, 0, 0]);
 
@@ -63,6 +75,12 @@ impl Dimension {
             Self::ENERGY => ("energy", "J", "\"2 kJ\""),
             Self::VISCOSITY => ("viscosity", "Pa s", "\"20 Pa s\""),
             Self::MOMENTUM => ("momentum", "kg m/s", "\"2 N s\""),
+            Self::POWER => ("power", "W", "\"50 W\""),
+            Self::HEAT_FLUX => ("heat flux", "W/m^2", "\"2 kW/m^2\""),
+            Self::HEAT_EXCHANGE => ("heat exchange coefficient", "W/m^2/K", "\"10 W/m^2/K\""),
+            Self::CONDUCTIVITY => ("heat conductivity", "W/m/K", "\"0.2 W/m/K\""),
+            Self::LATENT_HEAT => ("heat per mass", "J/kg", "\"334 kJ/kg\""),
+            Self::SPECIFIC_HEAT => ("specific heat", "J/kg/K", "\"2 kJ/kg/K\""),
             _ => ("quantity", "SI units", "5"),
         }
     }
@@ -153,7 +171,7 @@ const UNITS: &[Unit] = &[
     unit("atm", Dimension::PRESSURE, 101325.0),
     unit("psi", Dimension::PRESSURE, 0.45359237 * 9.80665 / (0.0254 * 0.0254)),
     si("J", Dimension::ENERGY, 1.0),
-    si("W", Dimension([2, 1, -3, 0, 0]), 1.0),
+    si("W", Dimension::POWER, 1.0),
     unit("l", Dimension::VOLUME, 1e-3),
     unit("ml", Dimension::VOLUME, 1e-6),
     unit("gee", Dimension::ACCELERATION, 9.80665),

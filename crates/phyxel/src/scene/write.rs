@@ -24,6 +24,12 @@ impl Scene {
         self.colliders.iter().for_each(|collider| write_collider(&mut out, collider));
         self.pins.iter().for_each(|pin| write_pin(&mut out, pin));
         self.forces.iter().for_each(|force| write_force(&mut out, force));
+        if let Some(air) = self.air {
+            out.header("[air]");
+            out.key("temperature", number(air.temperature));
+            out.key("exchange", number(air.exchange));
+        }
+        self.heats.iter().for_each(|heat| write_heat(&mut out, heat));
         self.probes.iter().for_each(|probe| write_probe(&mut out, probe));
         self.events.iter().for_each(|event| write_event(&mut out, event));
         self.expects.iter().for_each(|expect| write_expect(&mut out, expect));
@@ -150,6 +156,9 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
     }
     out.key("sampling", word(&body.sampling));
     out.key("material", table(material_keys(&body.material)));
+    if body.material.is_thermal() {
+        out.key("temperature", number(body.temperature));
+    }
     out.key("surface", table(vec![("kind", word(&body.surface.kind)), ("count", body.surface.count.to_string())]));
     out.key("color", color(body.color));
     out.key("regions", list(body.regions.iter().map(|r| table(region_keys(r)))));
@@ -178,7 +187,20 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         ("cohesion", number(material.cohesion)),
     ]);
     entries.extend(material.control.map(|c| ("control", number(c))));
+    entries.extend(thermal_keys(material));
     entries.extend(material.anisotropy.as_ref().map(|a| ("anisotropy", table(anisotropy_keys(a)))));
+    entries
+}
+
+/// Keys that would have no effect are faults, so they are left out.
+fn thermal_keys(material: &MaterialSpec) -> Entries {
+    let Some(conductivity) = material.conductivity else { return Vec::new() };
+    let mut entries = vec![("conductivity", number(conductivity)), ("specific_heat", number(material.specific_heat))];
+    if let Some(solidus) = material.solidus {
+        entries.extend(material.specific_heat_liquid.map(|c| ("specific_heat_liquid", number(c))));
+        entries.extend([("latent_heat", number(material.latent_heat)), ("solidus", number(solidus))]);
+        entries.extend(material.liquidus.map(|t| ("liquidus", number(t))));
+    }
     entries
 }
 
@@ -226,6 +248,7 @@ fn write_collider(out: &mut Writer, collider: &ColliderSpec) {
     out.key("friction", number(collider.friction));
     out.key("restitution", number(collider.restitution));
     out.maybe("temperature", collider.temperature.map(number));
+    out.maybe("exchange", collider.exchange.map(number));
     out.key("motion", motion(&collider.motion));
     out.key("color", color(collider.color));
     out.key("visible", collider.visible.to_string());
@@ -260,6 +283,34 @@ fn write_force(out: &mut Writer, force: &ForceSpec) {
     }
     out.key("from", number(force.from));
     out.maybe("until", force.until.map(number));
+}
+
+fn write_heat(out: &mut Writer, heat: &HeatSpec) {
+    out.header("[[heat]]");
+    match &heat.kind {
+        HeatKind::Power { body, region, power } => {
+            out.key("kind", quote("power"));
+            out.key("body", quote(body));
+            out.key("region", quote(region));
+            out.key("power", number(*power));
+        }
+        HeatKind::Held { body, region, temperature } => {
+            out.key("kind", quote("held"));
+            out.key("body", quote(body));
+            out.key("region", quote(region));
+            out.key("temperature", number(*temperature));
+        }
+        HeatKind::Lamp { body, flux, direction, center, radius } => {
+            out.key("kind", quote("lamp"));
+            out.maybe("body", body.as_deref().map(quote));
+            out.key("flux", number(*flux));
+            out.key("direction", vector(*direction));
+            out.key("center", vector(*center));
+            out.maybe("radius", radius.map(number));
+        }
+    }
+    out.key("from", number(heat.from));
+    out.maybe("until", heat.until.map(number));
 }
 
 fn write_probe(out: &mut Writer, probe: &ProbeSpec) {
@@ -311,6 +362,12 @@ fn write_event(out: &mut Writer, event: &EventSpec) {
                 ("melt_creep", set.melt_creep),
                 ("viscosity", set.viscosity),
                 ("cohesion", set.cohesion),
+                ("conductivity", set.conductivity),
+                ("specific_heat", set.specific_heat),
+                ("specific_heat_liquid", set.specific_heat_liquid),
+                ("latent_heat", set.latent_heat),
+                ("solidus", set.solidus),
+                ("liquidus", set.liquidus),
             ];
             let written = changes.into_iter().filter_map(|(key, value)| Some((key, number(value?))));
             out.key("set", table(written.collect()));

@@ -57,6 +57,13 @@ pub(in crate::scene) static BODY: Section = Section {
             "follows curved shapes and has no preferred direction",
         ),
         absent("material", Kind::Table(&MATERIAL), "all defaults: a soft solid", "What it is made of."),
+        with(
+            "temperature",
+            Kind::Quantity(D::TEMPERATURE, Range::Positive),
+            "\"20 degC\"",
+            "Temperature at the start; for bodies whose material has a `conductivity`.",
+            "a room",
+        ),
         absent("surface", Kind::Table(&SURFACE), "20000 surfels", "What is drawn."),
         absent("color", Kind::Color, "from a palette, by the body's number", "Color, `#rrggbb`."),
         absent(
@@ -67,11 +74,15 @@ pub(in crate::scene) static BODY: Section = Section {
         ),
     ],
     common: &[],
-    later: &[("temperature", HEAT_LATER), ("heat", HEAT_LATER)],
+    later: &[("heat", HEAT_TABLE)],
     partial: false,
 };
 
-const HEAT_LATER: &str = "heat comes in a later version; leave the key out";
+const HEAT_TABLE: &str = "sources of heat are [[heat]] tables of the scene, which name the body";
+const SOLIDUS: &str =
+    "`solidus` is the temperature at which matter begins to melt, `liquidus` that at which all of it is melted";
+const SPECIFIC: &str = "heat capacity per mass is `specific_heat`";
+const START: &str = "the temperature at the start is a key of [[body]]";
 const STRESS_LATER: &str = "yield is given as a strain: `yield_strain` = 0.816 (1 + poisson) yield_stress / young";
 const HARDENING_LATER: &str = "hardening comes in a later version; `max_plastic_strain` bounds the flow";
 
@@ -195,6 +206,44 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
         "Largest tension that melted or flowing matter carries before it parts.",
         "without any, stretched melt crumbles like sand",
     ),
+    absent(
+        "conductivity",
+        Kind::Quantity(D::CONDUCTIVITY, Range::Positive),
+        "takes no part in heat",
+        "Conductivity of heat. With it the body takes part in heat.",
+    ),
+    with(
+        "specific_heat",
+        Kind::Quantity(D::SPECIFIC_HEAT, Range::Positive),
+        "1000",
+        "Heat that warms a mass by a kelvin.",
+        "stone and glass; metals have 100 to 900, wax and plastics 2000, water 4200",
+    ),
+    absent(
+        "specific_heat_liquid",
+        Kind::Quantity(D::SPECIFIC_HEAT, Range::Positive),
+        "as `specific_heat`",
+        "The same of the melted matter.",
+    ),
+    with(
+        "latent_heat",
+        Kind::Quantity(D::LATENT_HEAT, Range::NotNegative),
+        "0",
+        "Heat that melts a mass, beside what warms it.",
+        "none unless it is known",
+    ),
+    absent(
+        "solidus",
+        Kind::Quantity(D::TEMPERATURE, Range::Positive),
+        "never melts",
+        "Temperature at which the matter begins to melt.",
+    ),
+    absent(
+        "liquidus",
+        Kind::Quantity(D::TEMPERATURE, Range::Positive),
+        "as `solidus`",
+        "Temperature at which all of it is melted.",
+    ),
 ];
 
 pub(in crate::scene) static MATERIAL: Section = Section {
@@ -217,10 +266,9 @@ pub(in crate::scene) static MATERIAL: Section = Section {
 const MATERIAL_LATER: &[(&str, &str)] = &[
     ("yield_stress", STRESS_LATER),
     ("hardening", HARDENING_LATER),
-    ("melting_point", HEAT_LATER),
-    ("conductivity", HEAT_LATER),
-    ("heat_capacity", HEAT_LATER),
-    ("temperature", HEAT_LATER),
+    ("melting_point", SOLIDUS),
+    ("heat_capacity", SPECIFIC),
+    ("temperature", START),
 ];
 
 pub(in crate::scene) static ANISOTROPY: Section = section(

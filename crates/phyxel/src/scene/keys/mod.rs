@@ -4,6 +4,7 @@
 //! is one line here and one where it is read.
 
 mod body;
+mod heat;
 mod scene;
 mod shapes;
 mod world;
@@ -12,6 +13,7 @@ pub(super) use body::{
     ANISOTROPY, BODY, EVENT_SET, MATERIAL, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST, REGION_SPHERE,
     SURFACE,
 };
+pub(super) use heat::{AIR, HEAT};
 pub(super) use scene::SCENE;
 pub(super) use shapes::{SHAPES, SHAPES_LATER};
 pub(super) use world::{CAMERA, COLLIDER, EVENT, EVENT_WHEN, EXPECT, FORCE, KEYFRAME, PIN, PROBE};
@@ -146,6 +148,8 @@ pub(super) const SECTIONS: &[&Section] = &[
     &KEYFRAME,
     &PIN,
     &FORCE,
+    &AIR,
+    &HEAT,
     &EVENT,
     &EVENT_WHEN,
     &EVENT_SET,

@@ -1,6 +1,6 @@
 //! Keys of the scene as a whole.
 
-use super::{BODY, CAMERA, COLLIDER, EVENT, EXPECT, FORCE, PIN, PROBE};
+use super::{AIR, BODY, CAMERA, COLLIDER, EVENT, EXPECT, FORCE, HEAT, PIN, PROBE};
 use super::{Kind, Range, Section, absent, choice, required, section, with};
 use crate::scene::units::Dimension as D;
 
@@ -70,6 +70,8 @@ pub(in crate::scene) static SCENE: Section = section(
         absent("collider", Kind::Tables(&COLLIDER), "none", "Rigid things with prescribed motion."),
         absent("pin", Kind::Tables(&PIN), "none", "Holds or drags regions of bodies."),
         absent("force", Kind::Tables(&FORCE), "none", "Forces beside gravity."),
+        absent("air", Kind::Table(&AIR), "takes no heat and gives none", "The air around all bodies."),
+        absent("heat", Kind::Tables(&HEAT), "none", "Sources of heat."),
         absent("event", Kind::Tables(&EVENT), "none", "Changes at a time or when a probe crosses a value."),
         absent("probe", Kind::Tables(&PROBE), "none", "Numbers measured every frame."),
         absent("expect", Kind::Tables(&EXPECT), "none", "What must hold; makes the scene a test."),
