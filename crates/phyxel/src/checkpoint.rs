@@ -35,6 +35,7 @@ struct Header {
     /// Bodies in the care of the flow, and the length of its state at the end of the file [bytes].
     flowing: Vec<usize>,
     flow: usize,
+    surface: usize,
     /// What pins that began late hold: pin, points, where they were [m].
     grips: Vec<(usize, Vec<u32>, Vec<DVec3>)>,
 }
@@ -75,9 +76,11 @@ impl Simulation for World {
         if let Some(own) = &self.heat {
             own.save_all(&mut heat);
         }
+        let surface = if self.flowing.is_empty() { Vec::new() } else { self.flowing.state() };
         let header = Header {
             flowing: (0..self.bodies.len()).filter(|&b| self.flow.manages(b)).collect(),
             flow: flow.len(),
+            surface: surface.len(),
             grips: self.late_grips(),
             points: self.points.len(),
             time: self.time,
@@ -103,6 +106,7 @@ impl Simulation for World {
         bytes.extend(plastic.into_iter().flatten().flat_map(f64::to_le_bytes));
         bytes.extend(heat.iter().flat_map(|x| x.to_le_bytes()));
         bytes.extend(flow);
+        bytes.extend(surface);
         bytes
     }
 
@@ -112,12 +116,14 @@ impl Simulation for World {
             return Err(damaged("it was made from another scene or version"));
         }
         let vectors = 24 * (2 * (header.points + header.plastic) + header.warm_start + header.drags);
-        let length = header.heat.checked_mul(8).and_then(|heat| heat.checked_add(vectors)?.checked_add(header.flow));
+        let tail = header.flow.checked_add(header.surface);
+        let length = header.heat.checked_mul(8).and_then(|heat| heat.checked_add(vectors)?.checked_add(tail?));
         if length != Some(arrays.len()) || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
             return Err(damaged("its length is wrong"));
         }
         let (arrays, rest) = arrays.split_at(vectors);
-        let (heat, flow) = rest.split_at(8 * header.heat);
+        let (heat, rest) = rest.split_at(8 * header.heat);
+        let (flow, surface) = rest.split_at(header.flow);
         self.time = header.time;
         self.frame = header.frame;
         self.substeps = header.substeps;
@@ -167,6 +173,9 @@ impl Simulation for World {
         }
         if !self.flow.restore(flow) {
             return Err(damaged("the state of its melted matter cannot be read"));
+        }
+        if !surface.is_empty() && self.flowing.restore(surface, header.points).is_none() {
+            return Err(damaged("the surface of its melted matter cannot be read"));
         }
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);

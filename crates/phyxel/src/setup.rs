@@ -128,6 +128,7 @@ impl World {
             heat,
             body_contacts,
             surfaces,
+            flowing: Default::default(),
             collider_looks,
             all_pieces: 0,
             pieces,

@@ -21,7 +21,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::Carrier;
+use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, Surfels};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -79,6 +79,8 @@ pub struct World {
     pub(crate) smoothing: Smoothing,
     /// The drawn surfaces, one per body. Physics never reads them.
     pub(crate) surfaces: Vec<Surface>,
+    /// The surface of all bodies that flow or have flowed. Written by `write_frame`.
+    pub(crate) flowing: FlowingSurface,
     /// How colliders are drawn, one per visible collider with its index.
     pub(crate) collider_looks: Vec<(usize, ColliderLook)>,
     /// Number of connected pieces of each body. Written at set-up.
@@ -191,7 +193,8 @@ impl World {
     }
     /// Number of surfels of all bodies.
     pub fn surfel_count(&self) -> usize {
-        self.surfaces.iter().filter_map(|s| s.carrier.as_ref()).map(|c| c.rest().len()).sum()
+        let solid = self.surfaces.iter().enumerate().filter(|(b, _)| !self.flowing.has(*b as u32));
+        solid.filter_map(|(_, s)| s.carrier.as_ref()).map(|c| c.rest().len()).sum::<usize>() + self.flowing.len()
     }
     /// Wall time by phase [s].
     pub fn timings(&self) -> &Timings {
@@ -274,6 +277,7 @@ impl World {
         out.index = self.frame;
         out.time = self.time;
         out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
+        self.follow_flow();
         for (b, body) in self.bodies.iter().enumerate() {
             write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
             if let Some(heat) = self.heat.as_ref().filter(|_| body.material.is_thermal()) {
@@ -282,7 +286,7 @@ impl World {
             }
             out.bodies[b].hidden = !self.surfaces[b].visible;
             if self.flow.manages(b) {
-                out.bodies[b].surfels = Default::default();
+                self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if let Some(carrier) = &mut self.surfaces[b].carrier {
                 let range = body.range.clone();
                 carrier.update(
@@ -305,6 +309,28 @@ impl World {
                 });
             }
         }
+    }
+
+    /// Brings the surface of what flows up to this frame; its solid parts stay carried.
+    fn follow_flow(&mut self) {
+        if !self.flow.is_active() {
+            return;
+        }
+        let flow: Vec<f32> = (0..self.points.len()).map(|i| f32::from(u8::from(self.flow.is_melted(i)))).collect();
+        let Points { rest_positions, positions, spacings, bodies, .. } = &self.points;
+        let now = FlowPoints { positions, spacings, bodies, flow: &flow };
+        let mut solid: Vec<Surfels> = vec![Surfels::default(); self.bodies.len()];
+        for (b, surface) in self.surfaces.iter_mut().enumerate().filter(|(b, _)| self.flow.manages(*b)) {
+            let Some(carrier) = &mut surface.carrier else { continue };
+            self.flowing.join(b as u32, carrier.rest(), &FlowPoints { positions: rest_positions, ..now });
+            let range = self.bodies[b].range.clone();
+            let gradients = &self.scratch.gradients[range.clone()];
+            carrier.update(&positions[range.clone()], &rest_positions[range], gradients, &mut solid[b]);
+        }
+        let carriers = self.surfaces.iter().map(|s| s.carrier.as_ref());
+        let carried: Vec<Option<Carried>> =
+            carriers.zip(&solid).map(|(c, surfels)| c.map(|carrier| Carried { carrier, surfels })).collect();
+        self.flowing.update(&now, &carried);
     }
 }
 

@@ -4,6 +4,7 @@ mod displacement;
 pub mod flowing;
 
 pub use displacement::{Carrier, Falloff};
+pub use flowing::{Carried, FlowPoints, FlowingSurface};
 
 use glam::Vec3;
 

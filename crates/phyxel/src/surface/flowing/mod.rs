@@ -38,7 +38,7 @@ pub struct FlowPoints<'a> {
     pub spacings: &'a [f64],
     /// Index of the body of each point.
     pub bodies: &'a [u32],
-    /// How much each point has flowed: 0 never, 1 flows or has flowed far enough to forget the detail of its surface.
+    /// How much each point flows, 0 ..= 1; the surface remembers the most of each.
     pub flow: &'a [f32],
 }
 
@@ -62,6 +62,8 @@ pub struct FlowingSurface {
     members: Vec<u32>,
     /// Their positions at the last update [m].
     last: Vec<DVec3>,
+    /// The most that each has flowed so far, 0 ..= 1.
+    flowed: Vec<f32>,
     counters: Counters,
     scratch: Scratch,
 }
@@ -147,8 +149,8 @@ impl FlowingSurface {
         self.joined.iter().any(|j| j.body == body)
     }
 
-    /// Takes a body in, with its surfels as they are now; its points are those of `points` that name it. A body that
-    /// already takes part is left as it is.
+    /// Takes a body in, with its surfels as they are when its points are where `points` says (now or at rest); its points
+    /// are those that name it. A body that already takes part is left as it is.
     pub fn join(&mut self, body: u32, surfels: &Surfels, points: &FlowPoints) {
         if self.has(body) {
             return;
@@ -157,6 +159,7 @@ impl FlowingSurface {
             (0..points.bodies.len() as u32).filter(|&i| points.bodies[i as usize] == body).collect();
         let first = members.first().copied().unwrap_or(0);
         self.last.extend(members.iter().map(|&i| points.positions[i as usize]));
+        self.flowed.resize(self.last.len(), 0.0);
         self.members.extend(members);
         let color = |s: usize| surfels.colors.get(s).map_or([128, 128, 128, 0], |c| [c[0], c[1], c[2], 0]);
         let spacing = resample::spacing_of(surfels);
@@ -226,6 +229,7 @@ impl FlowingSurface {
         s.bodies.clear();
         s.bodies.extend(members().map(|i| points.bodies[i]));
         s.flow.clear();
-        s.flow.extend(members().map(|i| points.flow[i]));
+        s.flow.extend(members().zip(&self.flowed).map(|(i, &before)| points.flow[i].max(before)));
+        self.flowed.clone_from(&s.flow);
     }
 }

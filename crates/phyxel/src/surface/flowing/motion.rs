@@ -14,9 +14,9 @@ const REACH: f64 = 2.2;
 /// Flow of a point is felt in full within this distance of a surfel [spacings].
 const FULL: f64 = 1.2;
 /// Share of the moment matrix added to its diagonal.
-const LEAN: f64 = 0.02;
+const LEAN: f64 = 0.005;
 /// Largest norm of a displacement gradient; a half turn has 2.8.
-const STEEPEST: f64 = 2.0;
+const STEEPEST: f64 = 3.0;
 
 /// The motion of all points from one frame to the next.
 #[derive(Debug, Default)]

@@ -12,6 +12,7 @@ impl FlowingSurface {
         write(&mut bytes, &self.joined);
         write(&mut bytes, &self.members);
         write(&mut bytes, &self.last);
+        write(&mut bytes, &self.flowed);
         write(&mut bytes, &self.elements);
         bytes
     }
@@ -24,13 +25,15 @@ impl FlowingSurface {
         let joined: Vec<Joined> = read(&mut rest)?;
         let members: Vec<u32> = read(&mut rest)?;
         let last: Vec<DVec3> = read(&mut rest)?;
+        let flowed: Vec<f32> = read(&mut rest)?;
         let elements: Vec<Element> = read(&mut rest)?;
-        let fits = counters.len() == 1 && members.len() == last.len() && rest.is_empty();
+        let fits =
+            counters.len() == 1 && members.len() == last.len() && members.len() == flowed.len() && rest.is_empty();
         if !fits || members.iter().any(|&m| m as usize >= points) {
             return None;
         }
         (self.counters, self.joined, self.members) = (counters[0], joined, members);
-        (self.last, self.elements) = (last, elements);
+        (self.last, self.flowed, self.elements) = (last, flowed, elements);
         Some(())
     }
 }
