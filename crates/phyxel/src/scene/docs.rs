@@ -162,14 +162,15 @@ fn write_measures(out: &mut String) {
 
 fn write_presets(out: &mut String) {
     out.push_str(
-        "\n## Presets\n\nTypical values of a wide range; sources by their keys in REFERENCES.md.\n\n\
-         | preset | young [Pa] | poisson | density [kg/m³] | damping [1/s] | what it is |\n|---|---|---|---|---|---|\n",
+        "\n## Presets\n\nTypical values of a wide range; sources in docs/presets.md and by their keys in REFERENCES.md.\n\n\
+         | preset | young [Pa] | poisson | density [kg/m³] | damping [1/s] | yield strain | creep [1/s] | what it is |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for p in PRESETS {
         let _ = writeln!(
             out,
-            "| `{}` | {:e} | {} | {} | {} | {} |",
-            p.name, p.young, p.poisson, p.density, p.damping, p.doc
+            "| `{}` | {:e} | {} | {} | {} | {} | {} | {} |",
+            p.name, p.young, p.poisson, p.density, p.damping, p.plastic[0], p.plastic[1], p.doc
         );
     }
 }
