@@ -332,7 +332,7 @@ fn faults_of_names() {
         "[[force]]\nkind = \"field\"\nacceleration = [\"1 N\", 0, 0]",
         &["is a force", "force[0].acceleration[0]"],
     );
-    check_more("[[event]]\nat = 1", &["set, release or remove"]);
+    check_more("[[event]]\nat = 1", &["set, release, remove, melt or solidify"]);
     check_more("[[event]]\nrelease = \"pin0\"", &["at or when"]);
     check_more("[[event]]\nat = 1\nrelease = \"pin0\"", &["there is no pin \"pin0\"", "there are none"]);
     check_more("[[event]]\nat = 1\nmelt = \"ball\"", &["`melt` is not in this version"]);
