@@ -374,6 +374,10 @@ impl<T: Real, D: Displacement> Engine for PackedEngine<T, D> {
             starts.push(neighbors.len() as u32);
         }
         self.lists = PairLists::new(&starts, &neighbors, &weights, self.blocks.len());
+        // No list brings the old stresses back, but a pass that is skipped would leave them.
+        for i in range {
+            (0..3).for_each(|c| self.own[i / LANES][c][i % LANES] = T::default());
+        }
     }
 
     fn set_control(&mut self, stiffnesses: &[f64]) {

@@ -32,7 +32,7 @@ use std::ops::Range;
 /// Part of h / c that a step takes.
 const COURANT: f64 = 0.2;
 /// Part of the viscous limit that a step takes.
-const VISCOUS: f64 = 0.25;
+const VISCOUS: f64 = 0.75;
 /// Strength of the damping along solid bonds: waves a few points long die within a few periods.
 const BOND_DAMPING: f64 = 0.05;
 
