@@ -174,6 +174,7 @@ impl Simulation for World {
         if !self.flow.restore(flow) {
             return Err(damaged("the state of its melted matter cannot be read"));
         }
+        self.update_melted_fractions();
         if !surface.is_empty() && self.flowing.restore(surface, header.points).is_none() {
             return Err(damaged("the surface of its melted matter cannot be read"));
         }

@@ -1,11 +1,18 @@
 //! The world and its flow: which bodies flow, which of their points are melted, how many pieces there are.
 
+use crate::heat::Heat;
 use crate::models::mls::flow::FlowModel;
 use crate::setup::fall_height;
 use crate::world::World;
 
 /// Speed of sound of melted matter over the speed of a free fall through the scene: keeps its density within a few percent.
 const SOUND_OVER_FALL: f64 = 4.5;
+/// Melted fraction above which solid matter melts ...
+const MELTS: f64 = 0.6;
+/// ... and below which melted matter freezes.
+const FREEZES: f64 = 0.4;
+/// Melted fraction from which a body is softer than the elastic model can say.
+const SOFTENS: f64 = 0.01;
 
 impl World {
     /// Makes the flow model; bodies that flow from the start are melted.
@@ -19,21 +26,55 @@ impl World {
         self.update_phases();
     }
 
-    /// Melts and freezes what the materials say.
+    /// Phase: melts and freezes what events, materials and temperatures say.
     pub(crate) fn update_phases(&mut self) {
+        let mut changed = false;
         for b in 0..self.bodies.len() {
-            let flows = self.bodies[b].melted.unwrap_or(self.bodies[b].material.flows());
-            if flows && !self.flow.manages(b) {
+            let wanted = self.wanted_phase(b);
+            if !self.flow.manages(b) && self.starts_to_flow(b, wanted) {
                 self.take_over(b);
+                changed = true;
             }
             if self.flow.manages(b) {
-                let changing = self.flow.points_in(b, !flows);
-                match flows {
-                    true => self.flow.melt(&changing),
-                    false => self.flow.freeze(&changing, &self.points),
-                }
+                let (melting, freezing) = self.changing_points(b, wanted);
+                changed |= !melting.is_empty() || !freezing.is_empty();
+                self.flow.melt(&melting);
+                self.flow.freeze(&freezing, &self.points);
             }
         }
+        self.update_melted_fractions();
+        if changed {
+            // Going back must not go behind a change of phase, which changes the energy too.
+            self.guard.forget_energy();
+            self.save_only_snapshot();
+        }
+    }
+
+    /// Tells the flow how far heat has melted each point.
+    pub(crate) fn update_melted_fractions(&mut self) {
+        let heat = self.heat.as_ref();
+        self.flow.set_melted_fractions(|i| heat.map_or(0.0, |heat| heat.melted_fraction(i)));
+    }
+
+    /// Melted or solid as a whole; None: as warm as each point is.
+    fn wanted_phase(&self, b: usize) -> Option<bool> {
+        let body = &self.bodies[b];
+        let by_heat = body.material.can_melt() && self.heat.is_some();
+        body.melted.or(if by_heat { None } else { Some(body.material.flows()) })
+    }
+
+    fn starts_to_flow(&self, b: usize, wanted: Option<bool>) -> bool {
+        let warm = |heat: &Heat| self.bodies[b].range.clone().any(|i| heat.melted_fraction(i) > SOFTENS);
+        wanted.unwrap_or_else(|| self.heat.as_ref().is_some_and(warm))
+    }
+
+    /// Solid points that melt and melted ones that freeze; what is half melted stays what it is.
+    fn changing_points(&self, b: usize, wanted: Option<bool>) -> (Vec<u32>, Vec<u32>) {
+        let fraction = |i: u32| self.heat.as_ref().map_or(0.0, |heat| heat.melted_fraction(i as usize));
+        let (mut melting, mut freezing) = (self.flow.points_in(b, false), self.flow.points_in(b, true));
+        melting.retain(|&i| wanted.unwrap_or_else(|| fraction(i) > MELTS));
+        freezing.retain(|&i| !wanted.unwrap_or_else(|| fraction(i) >= FREEZES));
+        (melting, freezing)
     }
 
     /// Makes a body melted or solid from now on.

@@ -169,7 +169,7 @@ fn becomes(scene: &Scene, body: &BodySpec, is: impl Fn(&MaterialSpec) -> bool) -
 
 /// Whether any body flows at some time.
 fn anything_flows(scene: &Scene) -> bool {
-    scene.bodies.iter().any(|body| becomes(scene, body, MaterialSpec::flows))
+    scene.bodies.iter().any(|body| becomes(scene, body, |m| m.flows() || m.can_melt()))
         || scene.events.iter().any(|e| matches!(e.action, EventAction::Melt(_)))
 }
 

@@ -165,6 +165,7 @@ impl World {
                 heat.set_labels(self.flow.labels());
             }
             heat.run(&self.points, &self.colliders, self.time);
+            self.update_phases();
         }
     }
 

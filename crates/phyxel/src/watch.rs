@@ -126,6 +126,7 @@ impl World {
         }
         self.mls.set_plastic_strains(&snapshot.tensors);
         self.flow.restore(&snapshot.flow);
+        self.update_melted_fractions();
         self.guard = guard;
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);

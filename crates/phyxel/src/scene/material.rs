@@ -108,6 +108,11 @@ impl MaterialSpec {
         self.conductivity.is_some()
     }
 
+    /// Whether it melts when it is hot enough.
+    pub fn can_melt(&self) -> bool {
+        self.is_thermal() && self.solidus.is_some()
+    }
+
     /// Overwrites the keys that are given.
     pub fn change(&mut self, set: &MaterialChange) {
         let pairs = [

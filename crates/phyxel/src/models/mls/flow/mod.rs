@@ -17,6 +17,7 @@ mod tests;
 mod walls;
 
 use crate::contact::Colliders;
+use crate::heat::stiffness_factor;
 use crate::materials::{ElasticLaw, von_mises};
 use crate::points::Points;
 use crate::scene::MaterialSpec;
@@ -33,6 +34,8 @@ use std::ops::Range;
 const COURANT: f64 = 0.2;
 /// Part of the viscous limit that a step takes.
 const VISCOUS: f64 = 0.75;
+/// How much stiffer, and so how much thicker, melt is that has all but frozen.
+const THICKENING: f64 = 4.0;
 /// Strength of the damping along solid bonds: waves a few points long die within a few periods.
 const BOND_DAMPING: f64 = 0.05;
 
@@ -42,6 +45,8 @@ pub struct FlowModel {
     bodies: Vec<FlowBody>,
     matters: Vec<MeltMatter>,
     sizes: Vec<f64>,
+    /// Melted fraction of each point by its temperature; as its phase says where heat takes no part.
+    fractions: Vec<f64>,
     sound: f64,
     full_density: f64,
     state: State,
@@ -60,6 +65,8 @@ pub struct FlowModel {
 struct FlowBody {
     range: Range<usize>,
     managed: bool,
+    /// Whether its temperature says how far it has melted.
+    thermal: bool,
     law: ElasticLaw,
     /// Smallest spacing [m].
     smallest: f64,
@@ -80,9 +87,17 @@ impl FlowModel {
         for (range, law, material) in bodies {
             model.matters.push(MeltMatter::new(material));
             let smallest = model.sizes[range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
-            model.bodies.push(FlowBody { range, managed: false, law, smallest, solid_step: f64::INFINITY });
+            model.bodies.push(FlowBody {
+                range,
+                managed: false,
+                thermal: material.can_melt(),
+                law,
+                smallest,
+                solid_step: f64::INFINITY,
+            });
         }
         model.state = State::new(points);
+        model.fractions = vec![1.0; points.len()];
         model
     }
 
@@ -120,6 +135,14 @@ impl FlowModel {
             }
         }
         limit
+    }
+
+    /// Takes over how far each point has melted by its temperature.
+    pub(crate) fn set_melted_fractions(&mut self, fraction: impl Fn(usize) -> f64) {
+        for (body, i) in self.bodies.iter().filter(|b| b.managed).flat_map(|b| b.range.clone().map(move |i| (b, i))) {
+            let solid = self.state.kinds[i] == Kind::Solid;
+            self.fractions[i] = if body.thermal { fraction(i) } else { f64::from(u8::from(!solid)) };
+        }
     }
 
     fn has_solid(&self, body: &FlowBody) -> bool {
@@ -252,7 +275,11 @@ impl FlowModel {
         let flow = self.flow();
         for_slots(&mut charges, |s, charge| {
             *charge = match self.slots[s].kind.flows() {
-                true => flow.charge(&self.slots[s], &self.fits[s], self.state.strains[self.pairs.points[s] as usize]),
+                true => {
+                    let i = self.pairs.points[s] as usize;
+                    let strain = self.state.strains[i] * THICKENING.powf(1.0 - self.fractions[i]);
+                    flow.charge(&self.slots[s], &self.fits[s], strain)
+                }
                 false => Charge::NONE,
             };
         });
@@ -263,7 +290,8 @@ impl FlowModel {
     fn evaluate_solid(&mut self, points: &Points) {
         let unstrained = Deformed { gradient: DMat3::ZERO, energy: 0.0 };
         self.deformed.resize(points.len(), unstrained);
-        let (bodies, kinds) = (&self.bodies, &self.state.kinds);
+        let (bodies, kinds, fractions) = (&self.bodies, &self.state.kinds, &self.fractions);
+        let ratios: Vec<f64> = self.bodies.iter().zip(&self.matters).map(|(b, m)| softest(&b.law, m)).collect();
         let stencils = self.state.stencils.par_iter_mut().zip(&mut self.deformed);
         stencils.enumerate().with_min_len(pairs::CHUNK).for_each(|(i, (stencil, deformed))| {
             if kinds[i] != Kind::Solid {
@@ -271,7 +299,9 @@ impl FlowModel {
                 return;
             }
             let body = &bodies[points.bodies[i] as usize];
-            let matter = SolidMatter { law: &body.law, volume: points.volumes[i], stiffness: 1.0 };
+            let ratio = ratios[points.bodies[i] as usize];
+            let stiffness = stiffness_factor(fractions[i], ratio);
+            let matter = SolidMatter { law: &body.law, volume: points.volumes[i], stiffness };
             let (x, v) = (points.positions[i], points.velocities[i]);
             *deformed = stencil.evaluate(&matter, |b| points.positions[b.to as usize] - x);
             let wave = (body.law.longitudinal_modulus() * points.masses[i] * points.volumes[i]).sqrt();
@@ -302,6 +332,11 @@ impl FlowModel {
         }
         self.forces = forces;
     }
+}
+
+/// Stiffness of a solid that is all but melted, over that of the cold one.
+fn softest(law: &ElasticLaw, melt: &MeltMatter) -> f64 {
+    ((melt.lambda + 2.0 * melt.mu) / law.longitudinal_modulus()).clamp(1e-6, 1.0)
 }
 
 impl MeltMatter {

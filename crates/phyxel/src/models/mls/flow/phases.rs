@@ -32,10 +32,14 @@ impl FlowModel {
     pub(crate) fn set_material(&mut self, body: usize, material: &MaterialSpec, law: ElasticLaw) {
         self.matters[body] = MeltMatter::new(material);
         self.bodies[body].law = law;
+        self.bodies[body].thermal = material.can_melt();
     }
 
     /// Melts points, ascending, that are solid.
     pub(crate) fn melt(&mut self, points: &[u32]) {
+        if points.is_empty() {
+            return;
+        }
         for &i in points {
             leave(&mut self.state.stencils, i as usize);
             self.state.kinds[i as usize] = Kind::Melted;
