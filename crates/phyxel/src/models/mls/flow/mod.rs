@@ -155,11 +155,18 @@ impl FlowModel {
     }
 
     /// Phase: adds all internal forces of managed bodies and their contacts with others to `points.forces` for a step of
-    /// `dt` [s]. `impulses` gets what walls give, per collider [N s].
-    pub(crate) fn add_forces(&mut self, points: &mut Points, colliders: &Colliders, dt: f64, impulses: &mut [DVec3]) {
+    /// `dt` [s]. `impulses` gets what walls give, per collider [N s]; returns the work of walls that move [J].
+    pub(crate) fn add_forces(
+        &mut self,
+        points: &mut Points,
+        colliders: &Colliders,
+        dt: f64,
+        impulses: &mut [DVec3],
+    ) -> f64 {
         if !self.is_active() {
-            return;
+            return 0.0;
         }
+        let mut work = 0.0;
         self.find_pairs(points, colliders);
         self.load_slots(points);
         walls::feel(&mut self.near_walls, &mut self.slots, colliders);
@@ -177,9 +184,12 @@ impl FlowModel {
         walls::push(&self.near_walls, &self.slots, &self.charges, &flow, |near, force| {
             points.forces[self.pairs.points[near.slot as usize] as usize] += force;
             impulses[near.collider as usize] += force * dt;
+            let wall = &colliders.list[near.collider as usize];
+            work += dt * force.dot(wall.velocity_at(self.slots[near.slot as usize].position));
         });
         self.state.last_step = dt;
         self.pairs.grow_older();
+        work
     }
 
     fn flow(&self) -> Flow<'_> {
