@@ -35,6 +35,10 @@ macro_rules! shape_files {
 const SCENES: &[(&str, &str)] = scenes![
     "bounce",
     "dent",
+    "necking",
+    "two-drops",
+    "melt-held-bust",
+    "donut",
     "poisson-stretch",
     "four-busts",
     "stiffness-range",

@@ -335,7 +335,7 @@ fn faults_of_names() {
     check_more("[[event]]\nat = 1", &["set, release, remove, melt or solidify"]);
     check_more("[[event]]\nrelease = \"pin0\"", &["at or when"]);
     check_more("[[event]]\nat = 1\nrelease = \"pin0\"", &["there is no pin \"pin0\"", "there are none"]);
-    check_more("[[event]]\nat = 1\nmelt = \"ball\"", &["`melt` is not in this version"]);
+    check_more("[[event]]\nat = 1\nmelt = \"bell\"", &["there is no body \"bell\""]);
     check_more("[[event]]\nat = 1\nset = { young = 5 }", &["`body` is missing"]);
     check_more(
         "[[event]]\nwhen = { probe = \"p\", below = 1 }\nremove = \"x\"",

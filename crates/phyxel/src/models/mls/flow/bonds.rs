@@ -18,6 +18,9 @@ use glam::{DMat3, DVec3};
 const RANK_CUT: f64 = 0.05;
 /// Fewer neighbors than this are held by springs along the bonds.
 const FEWEST: usize = 4;
+/// Σ |d|² + |Σ d|² of a stencil at a corner of a lattice, times the squared spacing. Stencils that are worse, such as those
+/// of the first points that freeze, are softer by as much: at full stiffness they would need shorter steps than all others.
+const ROUGHEST: f64 = 4.0;
 
 /// One neighbor of a solid stencil.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,6 +54,8 @@ pub(crate) struct Stencil {
     pub normal: DVec3,
     /// Support radius [m].
     pub radius: f64,
+    /// Part of the stiffness that a stencil this good may have, 1 for all but a few.
+    pub worth: f64,
     /// Strain in the measure JᵀJ - I that is no longer felt, in the frame of the rest vectors.
     pub plastic: DMat3,
 }
@@ -83,6 +88,7 @@ impl Stencil {
         rank: 0,
         normal: DVec3::ZERO,
         radius: 0.0,
+        worth: 1.0,
         plastic: DMat3::ZERO,
     };
 
@@ -109,6 +115,9 @@ impl Stencil {
         for bond in &mut self.bonds {
             bond.slope = inverse * bond.rest * bond.weight;
         }
+        let sum: DVec3 = self.bonds.iter().map(|b| b.slope).sum();
+        let rough = sum.length_squared() + self.bonds.iter().map(|b| b.slope.length_squared()).sum::<f64>();
+        self.worth = (ROUGHEST / (0.5 * self.radius).powi(2) / rough.max(f64::MIN_POSITIVE)).min(1.0);
     }
 
     /// J - I at the given neighbor vectors.
@@ -140,7 +149,8 @@ impl Stencil {
 
     /// Bond forces at the given neighbor vectors; returns the deformation.
     pub fn evaluate(&mut self, matter: &SolidMatter, vector: impl Fn(&Bond) -> DVec3) -> Deformed {
-        let modulus = matter.stiffness * matter.law.control_modulus;
+        let stiffness = matter.stiffness * self.worth;
+        let modulus = stiffness * matter.law.control_modulus;
         let kappa = if self.trace > 0.0 { modulus * matter.volume / self.trace } else { 0.0 };
         if !self.fits() {
             return self.evaluate_springs(kappa, vector);
@@ -152,14 +162,14 @@ impl Stencil {
         }
         let plain = plain * self.inverse;
         let response = matter.law.respond(gradient, self.plastic);
-        let stress = response.first_piola() * (matter.stiffness * matter.volume);
+        let stress = response.first_piola() * (stiffness * matter.volume);
         let mut squares = 0.0;
         for bond in &mut self.bonds {
             let residual = vector(bond) - plain * bond.rest;
             squares += bond.weight * residual.length_squared();
             bond.force = stress * bond.slope + residual * (kappa * bond.weight);
         }
-        let energy = matter.stiffness * matter.volume * response.energy() + 0.5 * kappa * squares;
+        let energy = stiffness * matter.volume * response.energy() + 0.5 * kappa * squares;
         Deformed { gradient, energy }
     }
 

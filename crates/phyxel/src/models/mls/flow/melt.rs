@@ -296,6 +296,11 @@ fn limited(gradient: DMat3) -> DMat3 {
     if norm > 0.5 { gradient * (0.5 / norm) } else { gradient }
 }
 
+/// Density, over the full one, at which the tension reaches the cohesion.
+pub(crate) fn least_density(flow: &Flow, matter: &MeltMatter) -> f64 {
+    (1.0 - matter.cohesion / (matter.density * flow.sound * flow.sound)).max(0.1)
+}
+
 /// Energy of a melted slot: stored strain and pressure [J].
 pub(crate) fn energy(flow: &Flow, slot: &Slot, fit: &Fit, strain: DMat3) -> f64 {
     let matter = &flow.matters[slot.matter as usize];
@@ -306,7 +311,7 @@ pub(crate) fn energy(flow: &Flow, slot: &Slot, fit: &Fit, strain: DMat3) -> f64 
     }
     let stiffness = matter.density * flow.sound * flow.sound;
     let compressed = |x: f64| stiffness * (x.ln() + 1.0 / x - 1.0);
-    let slack = 1.0 - matter.cohesion / stiffness;
+    let slack = least_density(flow, matter);
     let pressure = if fit.density >= slack {
         compressed(fit.density)
     } else {

@@ -385,9 +385,9 @@ impl FlowModel {
 
     /// Writes the deformation gradients of managed points over those of the elastic model.
     pub(crate) fn write_deformations(&self, out: &mut [DMat3]) {
-        for body in self.bodies.iter().filter(|b| b.managed) {
+        for (b, body) in self.bodies.iter().enumerate().filter(|(_, b)| b.managed) {
             for i in body.range.clone() {
-                out[i] = self.deformation(i);
+                out[i] = self.deformation(i, b);
             }
         }
     }
@@ -419,13 +419,15 @@ impl FlowModel {
         read.map(|state| self.state = state).is_some()
     }
 
-    /// Deformation gradient of a managed point's solid stencil; what its density says where it is melted.
-    fn deformation(&self, i: usize) -> DMat3 {
+    /// Deformation gradient of a managed point's solid stencil; what its density says where it is melted. Melt carries
+    /// no more tension than its cohesion: a density below that is a surface, not a stretch.
+    fn deformation(&self, i: usize, body: usize) -> DMat3 {
         match self.state.kinds[i] {
             Kind::Melted => {
                 let slot = self.pairs.slots.get(i).map_or(u32::MAX, |&s| s) as usize;
-                let density = self.fits.get(slot).map_or(1.0, |f| f.density).max(0.1);
-                DMat3::from_diagonal(DVec3::splat(density.powf(-1.0 / 3.0)))
+                let density = self.fits.get(slot).map_or(1.0, |f| f.density);
+                let least = melt::least_density(&self.flow(), &self.matters[body]);
+                DMat3::from_diagonal(DVec3::splat(density.max(least).powf(-1.0 / 3.0)))
             }
             _ => DMat3::IDENTITY + self.deformed.get(i).map_or(DMat3::ZERO, |d| d.gradient),
         }

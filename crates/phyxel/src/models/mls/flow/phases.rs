@@ -142,6 +142,7 @@ fn import(stencils: &Stencils, i: usize) -> Stencil {
         rank: stencils.ranks[i],
         normal: missing_direction(stencils, i),
         radius: stencils.support_radii[i],
+        worth: 1.0,
         plastic: DMat3::ZERO,
     }
 }

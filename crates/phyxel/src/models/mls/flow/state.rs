@@ -94,6 +94,7 @@ impl Stencil {
         write_vector(out, self.normal);
         out.f64(self.trace);
         out.f64(self.radius);
+        out.f64(self.worth);
         out.u8(self.rank);
         for bond in &self.bonds {
             out.u32(bond.to);
@@ -115,6 +116,7 @@ impl Stencil {
             normal: read_vector(bytes)?,
             trace: bytes.f64()?,
             radius: bytes.f64()?,
+            worth: bytes.f64()?,
             rank: bytes.u8()?,
             bonds: Vec::with_capacity(count.min(points)),
         };
