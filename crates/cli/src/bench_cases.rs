@@ -53,6 +53,7 @@ pub const CASES: &[Case] = &[
     Case { name: "elastic-20k", model: "mls", measure: || elastic(27, "explicit", 400) },
     Case { name: "elastic-1m", model: "mls", measure: || elastic(100, "explicit", 20) },
     Case { name: "implicit-20k", model: "mls", measure: || elastic(27, "implicit", 4) },
+    Case { name: "melt-20k", model: "mls", measure: melt },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
@@ -60,6 +61,11 @@ pub const CASES: &[Case] = &[
 
 /// A soft cube (E 1 MPa) of `across`³ points that lands on the floor.
 fn cube(across: usize, integrator: &str, surface: &str) -> Result<World> {
+    cube_of("young = 1e6, poisson = 0.3, density = 1000", across, integrator, surface)
+}
+
+/// A cube of `across`³ points of a material that lands on the floor.
+fn cube_of(material: &str, across: usize, integrator: &str, surface: &str) -> Result<World> {
     let size = 0.01 * across as f64;
     let text = format!(
         r#"
@@ -74,7 +80,7 @@ fn cube(across: usize, integrator: &str, surface: &str) -> Result<World> {
         velocity = [0, -1, 0]
         spacing = 0.01
         sampling = "regular"
-        material = {{ young = 1e6, poisson = 0.3, density = 1000 }}
+        material = {{ {material} }}
         surface = {surface}
         [[collider]]
         name = "floor"
@@ -87,8 +93,19 @@ fn cube(across: usize, integrator: &str, surface: &str) -> Result<World> {
 }
 
 fn elastic(across: usize, integrator: &str, substeps: u64) -> Result<Measured> {
+    step_on(|| cube(across, integrator, r#"{ kind = "none" }"#), substeps)
+}
+
+/// A cube of melt that lands on the floor and begins to spread.
+fn melt() -> Result<Measured> {
+    let material = "young = 1e4, poisson = 0.3, density = 1000, creep = 20, viscosity = 20, cohesion = 1000";
+    step_on(|| cube_of(material, 27, "explicit", r#"{ kind = "none" }"#), 400)
+}
+
+/// Times `substeps` steps of a world.
+fn step_on(make: impl FnOnce() -> Result<World>, substeps: u64) -> Result<Measured> {
     let clock = Clock::start();
-    let mut world = cube(across, integrator, r#"{ kind = "none" }"#)?;
+    let mut world = make()?;
     let setup_seconds = clock.stop().1;
     // First steps touch the memory and warm the caches.
     (0..2).try_for_each(|_| world.step(1.0).map(|_| ()))?;

@@ -32,8 +32,10 @@ impl World {
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
         self.phase("external forces", |w| w.add_external_forces(dt));
         self.phase("body contact", |w| w.add_contact_forces(dt));
+        self.phase("flow lists", |w| w.flow.find_pairs(&w.points, &w.colliders));
+        self.phase("flow fit", |w| w.flow.fit(&w.points, &w.colliders));
         self.work +=
-            self.phase("flow", |w| w.flow.add_forces(&mut w.points, &w.colliders, dt, &mut w.collider_impulses));
+            self.phase("flow forces", |w| w.flow.add_forces(&mut w.points, &w.colliders, dt, &mut w.collider_impulses));
         let damps = self.damping_is_due(dt);
         if damps {
             self.phase("damp", |w| w.scratch.start_velocities.clone_from(&w.points.velocities));

@@ -14,18 +14,20 @@
 //! pressure), and thin neighborhoods fade out instead of being inverted: C tends to 0 in the directions that are not
 //! sampled. Applying C on both sides keeps rotation free of strain and the stress free of torque.
 
-use super::pairs::{CHUNK, Kind, Pairs, SUPPORT};
-use crate::linalg::{double_dot, outer, trace};
+//!
+//! Lists and slots are in `pairs`; the sums run packed in f32 (`packed`, `algebra`).
+
+use super::pairs::SUPPORT;
+use crate::linalg::{double_dot, trace};
 use glam::{DMat3, DVec3};
-use rayon::prelude::*;
 use std::f64::consts::PI;
 
 /// Moments below this part of a filled neighborhood's fade out.
-const FADE: f64 = 0.2;
+pub(crate) const FADE: f64 = 0.2;
 /// Strength of the viscous control.
-const CONTROL: f64 = 0.2;
+pub(crate) const CONTROL: f64 = 0.2;
 /// Points nearer than this many spacings are pushed apart ...
-const NEAR: f64 = 0.75;
+pub(crate) const NEAR: f64 = 0.75;
 /// ... by this part of the pressure stiffness.
 pub(crate) const NEAR_STIFFNESS: f64 = 0.05;
 
@@ -45,60 +47,11 @@ pub(crate) struct MeltMatter {
     pub density: f64,
 }
 
-/// What the passes know about each slot.
+/// Scales of a melt.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Slot {
-    pub position: DVec3,
-    pub velocity: DVec3,
-    pub volume: f64,
-    pub size: f64,
-    pub kind: Kind,
-    pub matter: u32,
-    /// Density that walls add, as a part of the full one.
-    pub wall: f64,
-}
-
-/// Fit of a slot's neighborhood. Written by `fit`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Fit {
-    /// B [1/m²].
-    pub inverse: DMat3,
-    /// C.
-    pub filter: DMat3,
-    /// Filtered velocity gradient L [1/s].
-    pub velocity_gradient: DMat3,
-    /// Σ w.
-    pub weight: f64,
-    /// Density δ over that of the full neighborhood.
-    pub density: f64,
-}
-
-/// What a slot sends to its neighbors. Written by `charge`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Charge {
-    /// C P B - κ L [N/m²].
-    pub stress: DMat3,
-    /// κ [kg/s].
-    pub control: f64,
-    /// p / δ² [Pa].
-    pub pressure: f64,
-}
-
-impl Fit {
-    /// No neighbors. (The default of a matrix is the identity.)
-    pub const NONE: Self =
-        Self { inverse: DMat3::ZERO, filter: DMat3::ZERO, velocity_gradient: DMat3::ZERO, weight: 0.0, density: 1.0 };
-}
-
-impl Charge {
-    /// Sends nothing.
-    pub const NONE: Self = Self { stress: DMat3::ZERO, control: 0.0, pressure: 0.0 };
-}
-
-/// Matter and scale of a melt.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Flow<'a> {
-    pub matters: &'a [MeltMatter],
+pub(crate) struct Scale {
+    /// Length unit of the packed state [m].
+    pub unit: f64,
     /// Speed of sound that keeps the density [m/s].
     pub sound: f64,
     /// δ of a filled lattice.
@@ -131,200 +84,54 @@ pub(crate) fn full_trace(a: f64) -> f64 {
     4.0 * PI * (16.0 / 1155.0) * SUPPORT.powi(5) * a * a
 }
 
-impl Flow<'_> {
-    /// Fits one slot to its linked neighbors.
-    pub fn fit(&self, s: usize, slots: &[Slot], pairs: &Pairs) -> Fit {
-        let own = &slots[s];
-        let (mut moment, mut flow, mut weight) = (DMat3::ZERO, DMat3::ZERO, 0.0);
-        let mut density = own.volume * spiky(0.0, SUPPORT * own.size);
-        for &t in pairs.linked_of(s) {
-            let other = &slots[t as usize];
-            let y = other.position - own.position;
-            let h = SUPPORT * 0.5 * (own.size + other.size);
-            let r2 = y.length_squared();
-            if r2 >= h * h {
-                continue;
-            }
-            let q = 1.0 - r2 / (h * h);
-            let w = q * q * q;
-            moment += outer(y * w, y);
-            flow += outer((other.velocity - own.velocity) * w, y);
-            weight += w;
-            density += other.volume * spiky(r2.sqrt(), h);
-        }
-        let cut = FADE * full_trace(own.size) / 3.0;
-        let square = moment * moment + DMat3::from_diagonal(DVec3::splat(cut * cut));
-        let inverse = moment * square.inverse();
-        let filter = moment * inverse;
-        Fit {
-            inverse,
-            filter,
-            velocity_gradient: filter * flow * inverse,
-            weight,
-            density: density / self.full_density + own.wall,
-        }
-    }
-
-    /// Pressure at a density over the full one [Pa].
-    pub fn pressure(&self, matter: &MeltMatter, density: f64) -> f64 {
-        (matter.density * self.sound * self.sound * (density - 1.0)).max(-matter.cohesion)
-    }
-
-    /// What a slot with stored strain `strain` sends.
-    pub fn charge(&self, slot: &Slot, fit: &Fit, strain: DMat3) -> Charge {
-        let matter = &self.matters[slot.matter as usize];
-        let stress = (DMat3::from_diagonal(DVec3::splat(0.5 * matter.lambda * trace(strain))) + strain * matter.mu)
-            * slot.volume;
-        let mass = matter.density * slot.volume;
-        let solid_part = fit.filter.determinant();
-        let control = if fit.weight > 0.0 {
-            CONTROL * solid_part * mass * self.sound / (SUPPORT * slot.size * fit.weight)
-        } else {
-            0.0
-        };
-        let pressure = match slot.kind {
-            Kind::Melted => self.pressure(matter, fit.density) / (fit.density * self.full_density).powi(2),
-            _ => 0.0,
-        };
-        Charge { stress: fit.filter * stress * fit.inverse - fit.velocity_gradient * control, control, pressure }
-    }
-
-    /// Force of all linked and apart neighbors on slot `s` [N].
-    pub fn force(&self, s: usize, slots: &[Slot], charges: &[Charge], pairs: &Pairs) -> DVec3 {
-        let mut force = DVec3::ZERO;
-        let flows = slots[s].kind.flows();
-        for &t in pairs.linked_of(s) {
-            if flows || slots[t as usize].kind.flows() {
-                force += self.linked_force(&slots[s], &slots[t as usize], &charges[s], &charges[t as usize]);
-            }
-        }
-        for &t in pairs.apart_of(s) {
-            force += self.push(&slots[s], &slots[t as usize]);
-        }
-        force
-    }
-
-    #[inline]
-    fn linked_force(&self, a: &Slot, b: &Slot, from_a: &Charge, from_b: &Charge) -> DVec3 {
-        let y = b.position - a.position;
-        let size = 0.5 * (a.size + b.size);
-        let h = SUPPORT * size;
-        let r2 = y.length_squared();
-        if r2 >= h * h {
-            return DVec3::ZERO;
-        }
-        let relative = b.velocity - a.velocity;
-        let q = 1.0 - r2 / (h * h);
-        let w = q * q * q;
-        let mut force = ((from_a.stress + from_b.stress) * y + relative * (from_a.control + from_b.control)) * w;
-        let (liquid_a, liquid_b) = (a.kind == Kind::Melted, b.kind == Kind::Melted);
-        if liquid_a || liquid_b {
-            let r = r2.sqrt().max(1e-6 * size);
-            let axis = y / r;
-            let (near, volumes) = ((1.0 - r / h).max(0.0), a.volume * b.volume);
-            // A solid partner mirrors the pressure of the melt.
-            let pressure = match (liquid_a, liquid_b) {
-                (true, true) => from_a.pressure + from_b.pressure,
-                (true, false) => 2.0 * from_a.pressure,
-                _ => 2.0 * from_b.pressure,
-            };
-            let slope = 45.0 / (PI * h.powi(4)) * near * near;
-            let viscosity =
-                0.5 * (self.matters[a.matter as usize].viscosity + self.matters[b.matter as usize].viscosity);
-            let drag = viscosity * 45.0 / (PI * h.powi(5)) * near * relative.dot(axis);
-            let close = (1.0 - r / (NEAR * size)).max(0.0) * self.near * self.stiffness(a, b) * size * size;
-            force += axis * (volumes * (drag - pressure * slope) - close);
-        }
-        force
-    }
-
-    /// Contact of points that are not of one piece.
-    fn push(&self, a: &Slot, b: &Slot) -> DVec3 {
-        let y = b.position - a.position;
-        let size = 0.5 * (a.size + b.size);
-        let r = y.length();
-        if r >= size {
-            return DVec3::ZERO;
-        }
-        let axis = if r > 1e-6 * size { y / r } else { DVec3::Y };
-        let approach = -(b.velocity - a.velocity).dot(axis);
-        let stiffness = self.stiffness(a, b);
-        let damping = 0.5 * stiffness / self.sound * size * size;
-        // Damping never pulls.
-        let push = stiffness * size * size * (1.0 - r / size) + damping * approach;
-        axis * -push.max(0.0)
-    }
-
-    fn stiffness(&self, a: &Slot, b: &Slot) -> f64 {
-        let density = 0.5 * (self.matters[a.matter as usize].density + self.matters[b.matter as usize].density);
-        density * self.sound * self.sound
-    }
+/// A point that touches others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Touching {
+    pub position: DVec3,
+    pub velocity: DVec3,
+    /// Spacing [m].
+    pub size: f64,
+    /// Density of its matter [kg/m³].
+    pub density: f64,
 }
 
-/// Stored strain (in the measure JᵀJ - I) after the matter moved for `dt` [s] with velocity gradient `l` [1/s] as seen
-/// from where it is now, and crept at the rate `creep` [1/s].
-pub(crate) fn carry_strain(strain: DMat3, l: DMat3, dt: f64, creep: f64) -> DMat3 {
-    // Seen from the present positions the matter came through I - dt L; large steps of single points are cut.
-    let back = DMat3::IDENTITY - limited(l * dt);
-    absorb(strain, back.inverse(), (-creep * dt).exp())
-}
-
-/// Stored strain after the reference has followed the deformation `j`; `kept` is the part that does not creep away.
-pub(crate) fn absorb(strain: DMat3, j: DMat3, kept: f64) -> DMat3 {
-    let elastic = (j.transpose() * j - DMat3::IDENTITY + strain) * kept;
-    let rotation = polar_rotation(j);
-    rotation * elastic * rotation.transpose()
-}
-
-/// Rotation nearest to a deformation that is not too far from one.
-pub(crate) fn polar_rotation(j: DMat3) -> DMat3 {
-    let mut r = j;
-    for _ in 0..6 {
-        let next = (r + r.transpose().inverse()) * 0.5;
-        let change = next - r;
-        r = next;
-        if double_dot(change, change) < 1e-24 {
-            break;
-        }
+/// Force on `a` in the contact of points that are not of one piece [N].
+pub(crate) fn push(scale: &Scale, a: &Touching, b: &Touching) -> DVec3 {
+    let y = b.position - a.position;
+    let size = 0.5 * (a.size + b.size);
+    let r = y.length();
+    if r >= size {
+        return DVec3::ZERO;
     }
-    if r.is_finite() { r } else { DMat3::IDENTITY }
+    let axis = if r > 1e-6 * size { y / r } else { DVec3::Y };
+    let approach = -(b.velocity - a.velocity).dot(axis);
+    let stiffness = 0.5 * (a.density + b.density) * scale.sound * scale.sound;
+    let damping = 0.5 * stiffness / scale.sound * size * size;
+    // Damping never pulls.
+    let push = stiffness * size * size * (1.0 - r / size) + damping * approach;
+    axis * -push.max(0.0)
 }
 
-/// A displacement gradient of at most one half.
-fn limited(gradient: DMat3) -> DMat3 {
-    let norm = double_dot(gradient, gradient).sqrt();
-    if norm > 0.5 { gradient * (0.5 / norm) } else { gradient }
+/// Energy per volume of a melt stencil with stored strain `strain` [J/m³].
+pub(crate) fn strain_energy(matter: &MeltMatter, strain: DMat3) -> f64 {
+    let trace = trace(strain);
+    0.125 * matter.lambda * trace * trace + 0.25 * matter.mu * double_dot(strain, strain)
 }
 
 /// Density, over the full one, at which the tension reaches the cohesion.
-pub(crate) fn least_density(flow: &Flow, matter: &MeltMatter) -> f64 {
-    (1.0 - matter.cohesion / (matter.density * flow.sound * flow.sound)).max(0.1)
+pub(crate) fn least_density(scale: &Scale, matter: &MeltMatter) -> f64 {
+    (1.0 - matter.cohesion / (matter.density * scale.sound * scale.sound)).max(0.1)
 }
 
-/// Energy of a melted slot: stored strain and pressure [J].
-pub(crate) fn energy(flow: &Flow, slot: &Slot, fit: &Fit, strain: DMat3) -> f64 {
-    let matter = &flow.matters[slot.matter as usize];
-    let trace = trace(strain);
-    let elastic = 0.125 * matter.lambda * trace * trace + 0.25 * matter.mu * double_dot(strain, strain);
-    if slot.kind != Kind::Melted {
-        return slot.volume * elastic;
-    }
-    let stiffness = matter.density * flow.sound * flow.sound;
+/// Energy per volume of the pressure at a density over the full one [J/m³].
+pub(crate) fn pressure_energy(scale: &Scale, matter: &MeltMatter, density: f64) -> f64 {
+    let stiffness = matter.density * scale.sound * scale.sound;
     let compressed = |x: f64| stiffness * (x.ln() + 1.0 / x - 1.0);
-    let slack = least_density(flow, matter);
-    let pressure = if fit.density >= slack {
-        compressed(fit.density)
+    let slack = least_density(scale, matter);
+    let pressure = if density >= slack {
+        compressed(density)
     } else {
-        compressed(slack) + matter.cohesion * (1.0 / fit.density - 1.0 / slack)
+        compressed(slack) + matter.cohesion * (1.0 / density - 1.0 / slack)
     };
-    slot.volume * (elastic + pressure / flow.full_density)
-}
-
-/// Runs `work(s, out)` for every slot in parallel.
-pub(crate) fn for_slots<T: Send>(out: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
-    out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
-        for (k, out) in out.iter_mut().enumerate() {
-            work(chunk * CHUNK + k, out);
-        }
-    });
+    pressure / scale.full_density
 }

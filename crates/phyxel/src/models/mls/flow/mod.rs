@@ -6,9 +6,14 @@
 //!
 //! The model adds its forces to `points.forces`; the world integrates, collides and moves.
 
+mod algebra;
 mod bonds;
 mod labels;
+mod lanes;
+#[cfg(test)]
+mod literal;
 mod melt;
+mod packed;
 mod pairs;
 mod phases;
 mod state;
@@ -24,7 +29,9 @@ use crate::scene::MaterialSpec;
 use crate::sinks::bytes::Reader;
 use bonds::{Deformed, SolidMatter};
 use glam::{DMat3, DVec3};
-use melt::{Charge, Fit, Flow, MeltMatter, Slot, for_slots};
+use lanes::{LANES, Row};
+use melt::{MeltMatter, Scale, Touching};
+use packed::{Motion, Packed};
 use pairs::{Cloud, Kind, Pairs, SUPPORT};
 use rayon::prelude::*;
 use state::State;
@@ -47,14 +54,11 @@ pub struct FlowModel {
     sizes: Vec<f64>,
     /// Melted fraction of each point by its temperature; as its phase says where heat takes no part.
     fractions: Vec<f64>,
-    sound: f64,
-    full_density: f64,
+    scale: Scale,
     state: State,
     pairs: Pairs,
     near_walls: Vec<walls::Near>,
-    slots: Vec<Slot>,
-    fits: Vec<Fit>,
-    charges: Vec<Charge>,
+    packed: Packed,
     deformed: Vec<Deformed>,
     forces: Vec<DVec3>,
     members: Vec<u32>,
@@ -82,8 +86,14 @@ impl FlowModel {
         bodies: impl Iterator<Item = (Range<usize>, ElasticLaw, &'a MaterialSpec)>,
         sound: f64,
     ) -> Self {
-        let mut model = Self { sound, full_density: melt::full_density(), ..Self::default() };
-        model.sizes = points.volumes.iter().map(|v| v.cbrt()).collect();
+        let sizes: Vec<f64> = points.volumes.iter().map(|v| v.cbrt()).collect();
+        let scale = Scale {
+            unit: sizes.iter().copied().fold(f64::MIN_POSITIVE, f64::max),
+            sound,
+            full_density: melt::full_density(),
+            near: melt::NEAR_STIFFNESS,
+        };
+        let mut model = Self { sizes, scale, ..Self::default() };
         for (range, law, material) in bodies {
             model.matters.push(MeltMatter::new(material));
             let smallest = model.sizes[range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
@@ -128,7 +138,7 @@ impl FlowModel {
             let h = SUPPORT * body.smallest;
             let stored = ((matter.lambda + 2.0 * matter.mu) / matter.density).sqrt();
             let viscous = VISCOUS * matter.density * h * h / (15.0 * matter.viscosity).max(f64::MIN_POSITIVE);
-            limit = limit.min(COURANT * h / self.sound.max(stored)).min(viscous);
+            limit = limit.min(COURANT * h / self.scale.sound.max(stored)).min(viscous);
             if self.has_solid(body) {
                 let wave = (body.law.longitudinal_modulus() / matter.density).sqrt();
                 limit = limit.min(COURANT * h / wave).min(body.solid_step);
@@ -154,8 +164,27 @@ impl FlowModel {
         self.pairs.clear();
     }
 
-    /// Phase: adds all internal forces of managed bodies and their contacts with others to `points.forces` for a step of
-    /// `dt` [s]. `impulses` gets what walls give, per collider [N s]; returns the work of walls that move [J].
+    /// Phase: finds lists and pieces anew when they are too old.
+    pub(crate) fn find_pairs(&mut self, points: &Points, colliders: &Colliders) {
+        if !self.is_active() || !self.pairs.are_stale(&points.positions) {
+            return;
+        }
+        self.build_pairs(points);
+        labels::find_labels(&mut self.state.labels, &self.pairs, &self.state.stencils, &points.positions);
+        self.near_walls = walls::find_near(&self.pairs, &points.positions, colliders);
+    }
+
+    /// Phase, after `find_pairs`: fits melt stencils to where the points are, and brings the stored strains there.
+    pub(crate) fn fit(&mut self, points: &Points, colliders: &Colliders) {
+        if self.is_active() {
+            self.load(points, colliders);
+            self.packed.fit(&self.pairs.blocks, &self.scale, self.state.last_step);
+            self.keep_strains();
+        }
+    }
+
+    /// Phase, after `fit`: adds all internal forces of managed bodies and their contacts with others to `points.forces` for
+    /// a step of `dt` [s]. `impulses` gets what walls give, per collider [N s]; returns the work of walls that move [J].
     pub(crate) fn add_forces(
         &mut self,
         points: &mut Points,
@@ -166,44 +195,12 @@ impl FlowModel {
         if !self.is_active() {
             return 0.0;
         }
-        let mut work = 0.0;
-        self.find_pairs(points, colliders);
-        self.load_slots(points);
-        walls::feel(&mut self.near_walls, &mut self.slots, colliders);
-        self.fit();
-        self.carry_strains();
-        self.charge();
         self.evaluate_solid(points);
         self.gather(points);
-        let flow = Flow {
-            matters: &self.matters,
-            sound: self.sound,
-            full_density: self.full_density,
-            near: melt::NEAR_STIFFNESS,
-        };
-        walls::push(&self.near_walls, &self.slots, &self.charges, &flow, |near, force| {
-            points.forces[self.pairs.points[near.slot as usize] as usize] += force;
-            impulses[near.collider as usize] += force * dt;
-            let wall = &colliders.list[near.collider as usize];
-            work += dt * force.dot(wall.velocity_at(self.slots[near.slot as usize].position));
-        });
+        let work = self.push_from_walls(points, colliders, dt, impulses);
         self.state.last_step = dt;
         self.pairs.grow_older();
         work
-    }
-
-    fn flow(&self) -> Flow<'_> {
-        Flow { matters: &self.matters, sound: self.sound, full_density: self.full_density, near: melt::NEAR_STIFFNESS }
-    }
-
-    /// Lists and pieces, when they are too old.
-    fn find_pairs(&mut self, points: &Points, colliders: &Colliders) {
-        if !self.pairs.are_stale(&points.positions) {
-            return;
-        }
-        self.build_pairs(points);
-        labels::find_labels(&mut self.state.labels, &self.pairs, &self.state.stencils, &points.positions);
-        self.near_walls = walls::find_near(&self.pairs, &points.positions, colliders);
     }
 
     fn build_pairs(&mut self, points: &Points) {
@@ -234,66 +231,46 @@ impl FlowModel {
         self.members = members;
     }
 
-    fn load_slots(&mut self, points: &Points) {
-        self.slots.resize(self.pairs.points.len(), Slot::default());
-        let pairs = &self.pairs;
-        for_slots(&mut self.slots, |s, slot| {
+    /// Packs positions, velocities, strains and constants of all slots.
+    fn load(&mut self, points: &Points, colliders: &Colliders) {
+        let (pairs, strains, fractions, scale) = (&self.pairs, &self.state.strains, &self.fractions, self.scale);
+        self.packed.load(pairs.points.len(), &scale, |s| {
             let i = pairs.points[s] as usize;
-            *slot = Slot {
-                position: points.positions[i],
-                velocity: points.velocities[i],
-                volume: points.volumes[i],
-                size: pairs.sizes[s],
-                kind: pairs.kinds[s],
-                matter: points.bodies[i],
-                wall: 0.0,
-            };
+            let (position, velocity) = (points.positions[i], points.velocities[i]);
+            Motion { position, velocity, volume: points.volumes[i], size: pairs.sizes[s] }
         });
-    }
-
-    fn fit(&mut self) {
-        let mut fits = std::mem::take(&mut self.fits);
-        fits.resize(self.slots.len(), Fit::NONE);
-        let flow = self.flow();
-        for_slots(&mut fits, |s, fit| {
-            if self.slots[s].kind.flows() {
-                *fit = flow.fit(s, &self.slots, &self.pairs);
+        let dt = self.state.last_step;
+        let matters: Vec<_> = self.matters.iter().map(|m| (m, (-m.creep * dt).exp() as f32)).collect();
+        let blocks = self.packed.constants.par_iter_mut().zip(&mut self.packed.fitted);
+        blocks.enumerate().with_min_len(pairs::CHUNK / LANES).for_each(|(block, (constants, fitted))| {
+            for (l, &i) in pairs.points[block * LANES..].iter().take(LANES).enumerate() {
+                let (i, s) = (i as usize, block * LANES + l);
+                let (matter, kept) = matters[points.bodies[i] as usize];
+                constants.set(l, pairs.kinds[s], matter, &scale, points.volumes[i], pairs.sizes[s]);
+                constants.kept.0[l] = kept;
+                let thick = if fractions[i] < 1.0 { THICKENING.powf(1.0 - fractions[i]) as f32 } else { 1.0 };
+                constants.lambda.0[l] *= thick;
+                constants.mu.0[l] *= thick;
+                let e = &strains[i];
+                let parts = [e.x_axis.x, e.x_axis.y, e.x_axis.z, e.y_axis.y, e.y_axis.z, e.z_axis.z];
+                for (row, part) in fitted.strain.iter_mut().zip(parts) {
+                    row.0[l] = part as f32;
+                }
             }
         });
-        self.fits = fits;
-    }
-
-    /// Brings stored strains to the present, from the velocities that brought the points here.
-    fn carry_strains(&mut self) {
-        let dt = self.state.last_step;
-        for (s, &i) in self.pairs.points.iter().enumerate() {
-            let strain = &mut self.state.strains[i as usize];
-            let slot = &self.slots[s];
-            *strain = match slot.kind.flows() {
-                true => {
-                    let creep = self.matters[slot.matter as usize].creep;
-                    melt::carry_strain(*strain, self.fits[s].velocity_gradient, dt, creep)
-                }
-                false => DMat3::ZERO,
-            };
-        }
-    }
-
-    fn charge(&mut self) {
-        let mut charges = std::mem::take(&mut self.charges);
-        charges.resize(self.slots.len(), Charge::NONE);
-        let flow = self.flow();
-        for_slots(&mut charges, |s, charge| {
-            *charge = match self.slots[s].kind.flows() {
-                true => {
-                    let i = self.pairs.points[s] as usize;
-                    let strain = self.state.strains[i] * THICKENING.powf(1.0 - self.fractions[i]);
-                    flow.charge(&self.slots[s], &self.fits[s], strain)
-                }
-                false => Charge::NONE,
-            };
+        let constants = &mut self.packed.constants;
+        walls::feel(&mut self.near_walls, pairs, &points.positions, colliders, |s, density| {
+            constants[s / LANES].wall.0[s % LANES] += density as f32;
         });
-        self.charges = charges;
+    }
+
+    /// Stored strains, brought to the present by the velocities that brought the points here.
+    fn keep_strains(&mut self) {
+        for (s, &i) in self.pairs.points.iter().enumerate() {
+            let rows = &self.packed.fitted[s / LANES].strain;
+            let [xx, xy, xz, yy, yz, zz] = rows.map(|Row(lanes)| f64::from(lanes[s % LANES]));
+            self.state.strains[i as usize] = DMat3::from_cols_array(&[xx, xy, xz, xy, yy, yz, xz, yz, zz]);
+        }
     }
 
     /// Bond forces of all solid stencils.
@@ -328,12 +305,19 @@ impl FlowModel {
     /// Adds up the forces of every point.
     fn gather(&mut self, points: &mut Points) {
         let mut forces = std::mem::take(&mut self.forces);
-        forces.resize(self.slots.len(), DVec3::ZERO);
-        let flow = self.flow();
-        let stencils = &self.state.stencils;
-        for_slots(&mut forces, |s, force| {
-            *force = flow.force(s, &self.slots, &self.charges, &self.pairs);
-            for bond in &stencils[self.pairs.points[s] as usize].bonds {
+        forces.resize(self.pairs.points.len(), DVec3::ZERO);
+        self.packed.forces(&self.pairs.blocks, &self.scale, &mut forces);
+        let (stencils, pairs) = (&self.state.stencils, &self.pairs);
+        let touching = |s: usize| {
+            let i = pairs.points[s] as usize;
+            let density = self.matters[points.bodies[i] as usize].density;
+            Touching { position: points.positions[i], velocity: points.velocities[i], size: pairs.sizes[s], density }
+        };
+        forces.par_iter_mut().enumerate().with_min_len(pairs::CHUNK).for_each(|(s, force)| {
+            for &t in pairs.apart_of(s) {
+                *force += melt::push(&self.scale, &touching(s), &touching(t as usize));
+            }
+            for bond in &stencils[pairs.points[s] as usize].bonds {
                 *force += bond.force - stencils[bond.to as usize].bonds[bond.twin as usize].force;
             }
         });
@@ -341,6 +325,21 @@ impl FlowModel {
             points.forces[i as usize] += *force;
         }
         self.forces = forces;
+    }
+
+    /// Pressure of the walls on the melt; returns the work of walls that move [J].
+    fn push_from_walls(&self, points: &mut Points, colliders: &Colliders, dt: f64, impulses: &mut [DVec3]) -> f64 {
+        let mut work = 0.0;
+        for near in &self.near_walls {
+            let s = near.slot as usize;
+            let i = self.pairs.points[s] as usize;
+            let pressure = self.packed.pressure(s) * self.scale.full_density;
+            let force = walls::push(near, points.volumes[i], self.pairs.sizes[s], pressure);
+            points.forces[i] += force;
+            impulses[near.collider as usize] += force * dt;
+            work += dt * force.dot(colliders.list[near.collider as usize].velocity_at(points.positions[i]));
+        }
+        work
     }
 }
 
@@ -372,13 +371,14 @@ impl MeltMatter {
 impl FlowModel {
     /// Stored energy of each body's managed points [J], at the positions of the last `add_forces`.
     pub(crate) fn add_energy(&self, points: &Points, per_body: &mut [f64]) {
-        let flow = self.flow();
         for (s, &i) in self.pairs.points.iter().enumerate() {
-            let (i, slot) = (i as usize, &self.slots[s]);
-            let melt = match slot.kind.flows() {
-                true => melt::energy(&flow, slot, &self.fits[s], self.state.strains[i]),
-                false => 0.0,
-            };
+            let (i, kind) = (i as usize, self.pairs.kinds[s]);
+            let matter = &self.matters[points.bodies[i] as usize];
+            let mut density = if kind.flows() { melt::strain_energy(matter, self.state.strains[i]) } else { 0.0 };
+            if kind == Kind::Melted {
+                density += melt::pressure_energy(&self.scale, matter, self.packed.density(s));
+            }
+            let melt = points.volumes[i] * density;
             per_body[points.bodies[i] as usize] += melt + self.deformed[i].energy;
         }
     }
@@ -425,12 +425,17 @@ impl FlowModel {
         match self.state.kinds[i] {
             Kind::Melted => {
                 let slot = self.pairs.slots.get(i).map_or(u32::MAX, |&s| s) as usize;
-                let density = self.fits.get(slot).map_or(1.0, |f| f.density);
-                let least = melt::least_density(&self.flow(), &self.matters[body]);
+                let density = self.packed.density(slot);
+                let least = melt::least_density(&self.scale, &self.matters[body]);
                 DMat3::from_diagonal(DVec3::splat(density.max(least).powf(-1.0 / 3.0)))
             }
             _ => DMat3::IDENTITY + self.deformed.get(i).map_or(DMat3::ZERO, |d| d.gradient),
         }
+    }
+
+    /// Memory of the packed state and the lists [bytes].
+    pub fn memory_bytes(&self) -> usize {
+        self.packed.bytes() + self.pairs.bytes()
     }
 
     /// Piece of each point: the same number for all that hang together.

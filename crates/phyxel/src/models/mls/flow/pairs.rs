@@ -4,22 +4,23 @@
 //! *linked* (it may exchange stress, pressure and heat) when
 //!
 //! ```text
-//! pieces differ:  r < 1.2 a          same piece:  r < 1.5 a, or some k with |ik|, |kj| < 1.5 a
+//! pieces differ:  r < 1.2 a, one melted      same piece:  r < 1.5 a, or some k with |ik|, |kj| < 1.5 a
 //! ```
 //!
 //! The two-step rule lets all neighbors of a filled region through, but not the other side of a gap; joining at a shorter
 //! distance than parting is the hysteresis. Pairs that are not linked and not bonded only push each other away.
 
-use crate::neighbors::{Neighborhoods, cell_order};
+use super::lanes::LANES;
+use crate::neighbors::{BOND_REACH, Linker, Matter, Neighborhoods, TOUCH_REACH, cell_order};
 use glam::DVec3;
 use rayon::prelude::*;
 
 /// Support radius over spacing.
 pub(crate) const SUPPORT: f64 = 2.33;
 /// Pieces join when points come nearer than this many spacings ...
-pub(crate) const JOIN: f64 = 1.2;
+pub(crate) const JOIN: f64 = TOUCH_REACH;
 /// ... and part when none are nearer than this.
-pub(crate) const PART: f64 = 1.5;
+pub(crate) const PART: f64 = BOND_REACH;
 /// Lists reach this many spacings beyond the support, and hold while points move less than half of it.
 const MARGIN: f64 = 0.25;
 /// Steps after which lists are built again in any case: links and pieces must not be older.
@@ -59,14 +60,71 @@ pub(crate) struct Pairs {
     pub kinds: Vec<Kind>,
     /// Spacing of each slot [m].
     pub sizes: Vec<f64>,
-    /// Linked slots of slot s are `linked[linked_starts[s]..linked_starts[s + 1]]`, ascending.
-    pub linked_starts: Vec<u32>,
-    pub linked: Vec<u32>,
+    /// Linked slots of each slot.
+    pub linked: Neighborhoods,
+    /// The linked slots that matter to the flow, for eight slots at a time.
+    pub blocks: Blocks,
     /// Slots that only push, nearer than the spacing and the margin.
-    pub apart_starts: Vec<u32>,
-    pub apart: Vec<u32>,
+    pub apart: Neighborhoods,
+    labels: Vec<u32>,
     places: Vec<DVec3>,
     age: u32,
+    linker: Linker,
+}
+
+/// Lists of eight slots at a time: entry k has the k-th neighbor of each, or nobody where the list is shorter.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    /// Lists of block b are `indices[starts[b]..starts[b + 1]]`.
+    starts: Vec<u32>,
+    indices: Vec<[u32; LANES]>,
+}
+
+impl Blocks {
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Neighbors of the slots of a block.
+    #[inline(always)]
+    pub fn of(&self, block: usize) -> &[[u32; LANES]] {
+        &self.indices[self.starts[block] as usize..self.starts[block + 1] as usize]
+    }
+
+    /// Takes those neighbors in `lists` that `counts(s, t)`; the index after the last block is nobody.
+    pub fn fill(&mut self, lists: &Neighborhoods, counts: impl Fn(usize, usize) -> bool + Sync) {
+        let blocks = lists.len().div_ceil(LANES);
+        let nobody = (blocks * LANES) as u32;
+        let slots = |b: usize| b * LANES..((b + 1) * LANES).min(lists.len());
+        let longest = |b: usize| {
+            let length = |s: usize| lists.of(s).filter(|&t| counts(s, t)).count();
+            slots(b).map(length).max().unwrap_or(0) as u32
+        };
+        let lengths: Vec<u32> = (0..blocks).into_par_iter().with_min_len(CHUNK / LANES).map(longest).collect();
+        self.starts.clear();
+        self.starts.push(0);
+        let mut end = 0;
+        self.starts.extend(lengths.iter().map(|n| {
+            end += n;
+            end
+        }));
+        self.indices.clear();
+        self.indices.resize(end as usize, [nobody; LANES]);
+        let mut pieces = Vec::with_capacity(blocks);
+        let mut rest = self.indices.as_mut_slice();
+        for (b, n) in lengths.iter().enumerate() {
+            let (piece, tail) = rest.split_at_mut(*n as usize);
+            pieces.push((b, piece));
+            rest = tail;
+        }
+        pieces.into_par_iter().with_min_len(CHUNK / LANES).for_each(|(b, piece)| {
+            for s in slots(b) {
+                let kept = lists.of(s).filter(|&t| counts(s, t));
+                piece.iter_mut().zip(kept).for_each(|(row, t)| row[s - b * LANES] = t as u32);
+            }
+        });
+    }
 }
 
 /// What lists are built from, one entry per point of the world.
@@ -129,49 +187,47 @@ impl Pairs {
         }));
         self.split(cloud);
         self.find_skin();
+        // Between points without melt stencils nothing flows.
+        let kinds = &self.kinds;
+        self.blocks.fill(&self.linked, |s, t| kinds[s].flows() || kinds[t].flows());
     }
 
     /// Sorts near pairs into linked and apart.
     fn split(&mut self, cloud: &Cloud) {
-        let radii: Vec<f64> = self.sizes.iter().map(|a| (SUPPORT + MARGIN) * a).collect();
+        // What does not flow is only touched.
+        let reach = |kind: Kind| if kind == Kind::Foreign { 1.0 + MARGIN } else { SUPPORT + MARGIN };
+        let radii: Vec<f64> = self.sizes.iter().zip(&self.kinds).map(|(a, kind)| reach(*kind) * a).collect();
         let around = Neighborhoods::with_radii(&self.places, &radii);
-        let labels: Vec<u32> = self.points.iter().map(|&i| cloud.labels[i as usize]).collect();
-        let near: Vec<Vec<u32>> = (0..self.points.len())
-            .into_par_iter()
-            .with_min_len(CHUNK)
-            .map(|s| {
-                let close = |&t: &usize| labels[t] == labels[s] && self.distance_in_sizes(s, t) < PART;
-                around.of(s).filter(close).map(|t| t as u32).collect()
-            })
-            .collect();
-        let sorted: Vec<(Vec<u32>, Vec<u32>)> = (0..self.points.len())
-            .into_par_iter()
-            .with_min_len(CHUNK)
-            .map(|s| {
-                let (mut linked, mut apart) = (Vec::with_capacity(around.of(s).len()), Vec::new());
-                for t in around.of(s) {
-                    let r = self.distance_in_sizes(s, t);
-                    if self.is_linked(s, t, r, &labels, &near) {
-                        linked.push(t as u32);
-                    } else if r < 1.0 + MARGIN && !(cloud.bonded)(self.points[s], self.points[t]) {
-                        apart.push(t as u32);
-                    }
-                }
-                (linked, apart)
-            })
-            .collect();
-        flatten(sorted.iter().map(|p| &p.0), &mut self.linked_starts, &mut self.linked);
-        flatten(sorted.iter().map(|p| &p.1), &mut self.apart_starts, &mut self.apart);
+        self.labels.clear();
+        self.labels.extend(self.points.iter().map(|&i| cloud.labels[i as usize]));
+        let matter = Matter { positions: &self.places, spacings: &self.sizes, labels: &self.labels };
+        self.linker.link(&matter, &around, &mut self.linked);
+        // Of one piece that is all melted everything near enough to push is linked.
+        let one_piece = self.labels.iter().all(|l| *l == self.labels[0]);
+        if one_piece && self.kinds.iter().all(|k| *k == Kind::Melted) {
+            self.apart = Neighborhoods { starts: vec![0; self.points.len() + 1], neighbors: Vec::new() };
+            return;
+        }
+        self.linked = select(&self.linked, |s, t| self.may_link(s, t));
+        let reach = 1.0 + MARGIN;
+        self.apart = select(&around, |s, t| {
+            self.labels[s] != self.labels[t]
+                && (self.kinds[s] != Kind::Foreign || self.kinds[t] != Kind::Foreign)
+                && self.distance_in_sizes(s, t) < reach
+                && !self.is_linked(s, t)
+                && !(cloud.bonded)(self.points[s], self.points[t])
+        });
     }
 
-    fn is_linked(&self, s: usize, t: usize, r: f64, labels: &[u32], near: &[Vec<u32>]) -> bool {
-        if self.kinds[s] == Kind::Foreign || self.kinds[t] == Kind::Foreign {
-            return false;
-        }
-        if labels[s] != labels[t] {
-            return r < JOIN;
-        }
-        r < PART || meet(&near[s], &near[t])
+    /// Whether two slots that are near enough may be linked: solid pieces never join.
+    fn may_link(&self, s: usize, t: usize) -> bool {
+        let (a, b) = (self.kinds[s], self.kinds[t]);
+        let melted = a == Kind::Melted || b == Kind::Melted;
+        a != Kind::Foreign && b != Kind::Foreign && (melted || self.labels[s] == self.labels[t])
+    }
+
+    fn is_linked(&self, s: usize, t: usize) -> bool {
+        self.linked_of(s).binary_search(&(t as u32)).is_ok()
     }
 
     /// Distance over the mean spacing of the two.
@@ -191,38 +247,42 @@ impl Pairs {
         }
     }
 
-    /// Linked slots of a slot.
+    /// Linked slots of a slot, ascending.
     #[inline]
     pub fn linked_of(&self, s: usize) -> &[u32] {
-        &self.linked[self.linked_starts[s] as usize..self.linked_starts[s + 1] as usize]
+        &self.linked.neighbors[self.linked.starts[s] as usize..self.linked.starts[s + 1] as usize]
     }
 
     /// Slots that only push a slot.
     #[inline]
     pub fn apart_of(&self, s: usize) -> &[u32] {
-        &self.apart[self.apart_starts[s] as usize..self.apart_starts[s + 1] as usize]
+        &self.apart.neighbors[self.apart.starts[s] as usize..self.apart.starts[s + 1] as usize]
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let lists = size_of_val(&*self.linked.neighbors) + size_of_val(&*self.blocks.indices);
+        lists + self.points.len() * (size_of::<DVec3>() + size_of::<f64>() + 5 * size_of::<u32>())
     }
 }
 
-fn flatten<'a>(lists: impl Iterator<Item = &'a Vec<u32>>, starts: &mut Vec<u32>, all: &mut Vec<u32>) {
-    starts.clear();
-    all.clear();
-    starts.push(0);
-    for list in lists {
-        all.extend_from_slice(list);
-        starts.push(all.len() as u32);
-    }
-}
-
-/// Whether two ascending lists have an entry in common.
-fn meet(a: &[u32], b: &[u32]) -> bool {
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        match a[i].cmp(&b[j]) {
-            std::cmp::Ordering::Equal => return true,
-            std::cmp::Ordering::Less => i += 1,
-            std::cmp::Ordering::Greater => j += 1,
+/// The pairs of `lists` that `keep(s, t)`.
+fn select(lists: &Neighborhoods, keep: impl Fn(usize, usize) -> bool + Sync) -> Neighborhoods {
+    let chunk = |c: usize| {
+        let slots = c * CHUNK..((c + 1) * CHUNK).min(lists.len());
+        let (mut ends, mut kept) = (Vec::with_capacity(CHUNK), Vec::new());
+        for s in slots {
+            kept.extend(lists.of(s).filter(|&t| keep(s, t)).map(|t| t as u32));
+            ends.push(kept.len() as u32);
         }
+        (ends, kept)
+    };
+    let chunks: Vec<_> = (0..lists.len().div_ceil(CHUNK)).into_par_iter().map(chunk).collect();
+    let mut out = Neighborhoods { starts: vec![0], neighbors: Vec::new() };
+    for (ends, kept) in &chunks {
+        let first = out.neighbors.len() as u32;
+        out.starts.extend(ends.iter().map(|end| first + end));
+        out.neighbors.extend_from_slice(kept);
     }
-    false
+    out
 }

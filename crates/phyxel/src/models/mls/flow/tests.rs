@@ -1,8 +1,10 @@
 use super::bonds::{Stencil, join, leave};
-use super::melt::{Charge, Fit, Flow, MeltMatter, Slot, absorb, full_density, full_trace, polar_rotation, spiky};
+use super::literal::{self, Charge, Fit, Flow, Slot, absorb, polar_rotation};
+use super::melt::{full_density, full_trace, spiky};
 use super::pairs::{Kind, Pairs, SUPPORT};
 use super::*;
 use crate::linalg::{double_dot, outer, trace};
+use crate::models::mls::fast::Instructions;
 use crate::random::Random;
 use serde_json::Value;
 
@@ -89,11 +91,10 @@ fn density_pressure_and_viscosity_equal_the_vectors() {
 
 fn all_pairs(n: usize) -> Pairs {
     let mut pairs = Pairs::default();
-    pairs.linked_starts.push(0);
-    pairs.apart_starts.resize(n + 1, 0);
+    pairs.linked.starts.push(0);
     for s in 0..n as u32 {
-        pairs.linked.extend((0..n as u32).filter(|&t| t != s));
-        pairs.linked_starts.push(pairs.linked.len() as u32);
+        pairs.linked.neighbors.extend((0..n as u32).filter(|&t| t != s));
+        pairs.linked.starts.push(pairs.linked.neighbors.len() as u32);
     }
     pairs
 }
@@ -133,6 +134,8 @@ fn half_melted(points: &Points, is_melted: impl Fn(DVec3) -> bool) -> FlowModel 
 
 fn forces(model: &mut FlowModel, points: &mut Points) -> Vec<DVec3> {
     points.forces.fill(DVec3::ZERO);
+    model.find_pairs(points, &Colliders::default());
+    model.fit(points, &Colliders::default());
     model.add_forces(points, &Colliders::default(), 1e-3, &mut []);
     points.forces.clone()
 }
@@ -171,6 +174,79 @@ fn refrozen_matter_has_the_exact_gradient_of_its_energy() {
         let slope = (at(1.0) - at(-1.0)) / 2e-6;
         assert!((found[i][axis] + slope).abs() < 1e-6 * largest, "{i}: {} {slope}", found[i][axis]);
     }
+}
+
+/// A block half melted in motion, after a step.
+fn moving_half() -> (Points, FlowModel) {
+    let mut points = block(6, 0.3);
+    let mut model = half_melted(&points, |x| x.x > 0.19);
+    for i in 0..points.len() {
+        points.velocities[i] = 0.3 * points.positions[i].cross(DVec3::Y) + 0.2 * Random::new(4, i as u64).in_cube();
+    }
+    shake(&mut points, 0.003);
+    for (i, e) in model.state.strains.iter_mut().enumerate() {
+        let v = 0.1 * Random::new(5, i as u64).in_cube();
+        *e = outer(v, DVec3::X) + outer(DVec3::X, v);
+    }
+    model.state.last_step = 1e-3;
+    (points, model)
+}
+
+#[test]
+fn packed_passes_equal_the_formulas() {
+    for instructions in [Instructions::Base, Instructions::Avx2, Instructions::Avx2Fma] {
+        let (mut points, mut model) = moving_half();
+        model.packed = Packed::new(instructions);
+        let before = model.state.strains.clone();
+        forces(&mut model, &mut points);
+        let pairs = &model.pairs;
+        let slot = |s: usize| {
+            let i = pairs.points[s] as usize;
+            Slot {
+                position: points.positions[i],
+                velocity: points.velocities[i],
+                volume: points.volumes[i],
+                size: pairs.sizes[s],
+                kind: pairs.kinds[s],
+                matter: 0,
+                wall: 0.0,
+            }
+        };
+        let slots: Vec<Slot> = (0..points.len()).map(slot).collect();
+        let Scale { sound, full_density, near, .. } = model.scale;
+        let flow = Flow { matters: &model.matters, sound, full_density, near };
+        let mut charges = vec![Charge::NONE; points.len()];
+        for s in (0..points.len()).filter(|&s| slots[s].kind.flows()) {
+            let fit = flow.fit(s, &slots, pairs);
+            let i = pairs.points[s] as usize;
+            let creep = model.matters[0].creep;
+            let strain = literal::carry_strain(before[i], fit.velocity_gradient, 1e-3, creep);
+            assert!(norm(strain - model.state.strains[i]) < 1e-6, "{strain} {}", model.state.strains[i]);
+            assert!((fit.density - model.packed.density(s)).abs() < 2e-6);
+            charges[s] = flow.charge(&slots[s], &fit, strain);
+        }
+        assert!(pairs.kinds.contains(&Kind::Skin) && pairs.kinds.contains(&Kind::Solid));
+        let mut found = vec![DVec3::ZERO; points.len()];
+        model.packed.forces(&pairs.blocks, &model.scale, &mut found);
+        let expected: Vec<DVec3> = (0..points.len()).map(|s| flow.force(s, &slots, &charges, pairs)).collect();
+        let largest = expected.iter().fold(0.0, |m, f| f64::max(m, f.length()));
+        for (s, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert!((*found - *expected).length() < 2e-5 * largest, "{instructions:?} {s}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn the_same_bits_on_any_threads_and_without_fused_steps_on_any_machine() {
+    let run = |instructions: Instructions, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (mut points, mut model) = moving_half();
+        model.packed = Packed::new(instructions);
+        pool.install(|| forces(&mut model, &mut points))
+    };
+    let one = run(Instructions::best(), 1);
+    assert!(one == run(Instructions::best(), 3));
+    assert!(run(Instructions::Base, 2) == run(Instructions::Avx2, 1));
 }
 
 #[test]

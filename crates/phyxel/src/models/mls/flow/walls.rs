@@ -3,7 +3,6 @@
 //! Without it the layer at a wall sees half a neighborhood, takes in too many points and the pool sinks. The face is
 //! taken as plane. Density and force follow from the spiky kernel integrated over the half-space.
 
-use super::melt::{Charge, Flow, Slot};
 use super::pairs::{Kind, Pairs, SUPPORT};
 use crate::contact::Colliders;
 use glam::DVec3;
@@ -33,30 +32,31 @@ pub(crate) fn find_near(pairs: &Pairs, positions: &[DVec3], colliders: &Collider
     (0..pairs.points.len()).into_par_iter().with_min_len(256).filter(melted).flat_map_iter(one).collect()
 }
 
-/// Distances and normals now, and the density that walls add to their slots.
-pub(crate) fn feel(near: &mut [Near], slots: &mut [Slot], colliders: &Colliders) {
+/// Distances and normals now; calls `add(slot, density)` for the density that each wall adds, as a part of the full one.
+pub(crate) fn feel(
+    near: &mut [Near],
+    pairs: &Pairs,
+    positions: &[DVec3],
+    colliders: &Colliders,
+    mut add: impl FnMut(usize, f64),
+) {
     near.par_iter_mut().with_min_len(64).for_each(|n| {
         let collider = &colliders.list[n.collider as usize];
-        let at = slots[n.slot as usize].position;
+        let at = positions[pairs.points[n.slot as usize] as usize];
         n.distance = collider.distance(at);
-        n.normal = collider.normal(at);
+        if n.distance < SUPPORT * pairs.sizes[n.slot as usize] {
+            n.normal = collider.normal(at);
+        }
     });
     for n in near.iter() {
-        let slot = &mut slots[n.slot as usize];
-        slot.wall += half_space(n.distance, SUPPORT * slot.size);
+        let slot = n.slot as usize;
+        add(slot, half_space(n.distance, SUPPORT * pairs.sizes[slot]));
     }
 }
 
-/// Forces of the walls by pressure [N]: calls `push(near, force)` for each.
-pub(crate) fn push(near: &[Near], slots: &[Slot], charges: &[Charge], flow: &Flow, mut push: impl FnMut(&Near, DVec3)) {
-    for n in near {
-        let slot = &slots[n.slot as usize];
-        let (pressure, h) = (charges[n.slot as usize].pressure.max(0.0), SUPPORT * slot.size);
-        let strength = 2.0 * slot.volume * pressure * flow.full_density * plane(n.distance, h);
-        if strength > 0.0 {
-            push(n, n.normal * strength);
-        }
-    }
+/// Force of a wall on a point of spacing `size` [m] and volume `volume` [m³] for p / δ² times δ of the full lattice [N].
+pub(crate) fn push(near: &Near, volume: f64, size: f64, pressure: f64) -> DVec3 {
+    near.normal * (2.0 * volume * pressure.max(0.0) * plane(near.distance, SUPPORT * size))
 }
 
 /// Part of the spiky kernel of support `h` behind a plane at distance `d` [m].
