@@ -113,7 +113,7 @@ impl Geometry {
             self.links.of(i).skip(i % 8).step_by(8).any(|j| {
                 let (now, then) = (positions[j] - positions[i], self.found_at[j] - self.found_at[i]);
                 // Also where it is not a number.
-                !((now.length() - then.length()).abs() <= limit)
+                (now.length() - then.length()).abs().partial_cmp(&limit).is_none_or(std::cmp::Ordering::is_gt)
             })
         };
         let any = (0..positions.len()).into_par_iter().with_min_len(CHUNK).any(stretched);

@@ -26,7 +26,7 @@ impl Grain {
     /// along n. The same bits for `x` and `-x`; 1 where `x` is 0.
     pub fn relative_young(&self, x: DVec3) -> f64 {
         let square = x.length_squared();
-        if !(square > 0.0) {
+        if square.is_nan() || square <= 0.0 {
             return 1.0;
         }
         let pull = [x.x * x.x, x.y * x.y, x.z * x.z, x.y * x.z, x.z * x.x, x.x * x.y];

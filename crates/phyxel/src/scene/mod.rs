@@ -362,7 +362,7 @@ pub enum EventAction {
         /// Body.
         body: String,
         /// New values.
-        set: MaterialChange,
+        set: Box<MaterialChange>,
     },
     /// `release = "pin"`.
     Release(String),

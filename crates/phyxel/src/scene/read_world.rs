@@ -165,7 +165,7 @@ pub(super) fn read_event(table: &Table, scene: &Scene) -> Result<EventSpec> {
             if set.is_thermal() {
                 check_body(table, scene, &body)?;
             }
-            EventAction::Set { set, body }
+            EventAction::Set { set: Box::new(set), body }
         }
         "release" => {
             reject(table, &["body"], "an event that releases a pin")?;

@@ -135,7 +135,7 @@ fn example_reads_and_survives_writing() {
     assert_eq!(scene.colliders[0].temperature, Some(293.15));
     assert_eq!(scene.events[1].when, EventTime::Below { probe: "tip".into(), value: 0.1 });
     let EventAction::Set { set, .. } = &scene.events[0].action else { panic!("{:?}", scene.events[0]) };
-    assert_eq!(*set, MaterialChange { young: Some(1e5), creep: Some(0.0), ..MaterialChange::default() });
+    assert_eq!(**set, MaterialChange { young: Some(1e5), creep: Some(0.0), ..MaterialChange::default() });
     let ForceKind::Region { total, .. } = &scene.forces[0].kind else { panic!("{:?}", scene.forces[0]) };
     assert_eq!(*total, DVec3::new(0.0, 5.0, 0.0));
     let text = scene.to_toml();

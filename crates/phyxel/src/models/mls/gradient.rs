@@ -178,7 +178,7 @@ impl PackedOperator {
         let n = stencils.len();
         // Without fused multiply-add: the same bits on every machine.
         let passes = Passes::<f32, Split>::select(Instructions::reproducible());
-        let mut engine = PackedEngine::new(stencils, &[0..n], passes);
+        let mut engine = PackedEngine::new(stencils, std::slice::from_ref(&(0..n)), passes);
         let mean = (stencils.volumes.iter().sum::<f64>() / n as f64).max(f64::MIN_POSITIVE);
         let stiffnesses: Vec<f64> = stencils.volumes.iter().map(|v| (v / mean).powi(2)).collect();
         engine.set_control(&stiffnesses);
@@ -267,7 +267,8 @@ mod tests {
         let positions: Vec<DVec3> = (0..side * side * side).map(place).collect();
         let volumes: Vec<f64> = (0..positions.len()).map(|n| 1e-6 * (1.0 + 0.3 * (n as f64).sin())).collect();
         let options = StencilOptions { correction: None, ..StencilOptions::default() };
-        let (stencils, _) = Stencils::build(&positions, &volumes, &[0..positions.len()], &[&[]], &options);
+        let (stencils, _) =
+            Stencils::build(&positions, &volumes, std::slice::from_ref(&(0..positions.len())), &[&[]], &options);
         let q: Vec<DVec3> = (0..positions.len()).map(|n| 1e9 * Random::new(4, n as u64).in_cube()).collect();
         let (mut plain, mut packed) = (vec![DVec3::ZERO; q.len()], vec![DVec3::ZERO; q.len()]);
         apply_operator(&stencils, &q, &mut vec![DMat3::ZERO; q.len()], &mut plain);

@@ -122,7 +122,7 @@ fn half_melted(points: &Points, is_melted: impl Fn(DVec3) -> bool) -> FlowModel 
     let (stencils, _) = crate::models::mls::Stencils::build(
         &points.rest_positions,
         &points.volumes,
-        &[0..points.len()],
+        std::slice::from_ref(&(0..points.len())),
         &[&[]],
         &Default::default(),
     );
