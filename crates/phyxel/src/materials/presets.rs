@@ -1,8 +1,8 @@
 //! Ready-made materials; `docs/presets.md` says where the numbers come from and which are softened for animation.
 //!
 //! Values are typical ones of a wide range, at room temperature. Sources: [ETB] Engineering ToolBox tables of Young's
-//! modulus, Poisson's ratio and density; [FPL21] Forest Products Laboratory, Wood Handbook, chapter 5. `damping` and
-//! `creep` are ours, chosen by eye.
+//! modulus, Poisson's ratio and density; [FPL21] Forest Products Laboratory, Wood Handbook, chapter 5; those of heat in
+//! `docs/presets.md`. `damping` and `creep` are ours, chosen by eye.
 
 use crate::scene::Anisotropy;
 use glam::DVec3;
@@ -24,10 +24,25 @@ pub struct Preset {
     pub plastic: [f64; 2],
     /// Young's modulus [Pa], creep rate [1/s], viscosity [Pa s] and cohesion [Pa] when melted.
     pub melt: [f64; 4],
+    /// How it takes part in heat; None: not at all.
+    pub heat: Option<PresetHeat>,
     /// Grain, if any.
     pub anisotropy: Option<Anisotropy>,
     /// What it is, and where the numbers come from.
     pub doc: &'static str,
+}
+
+/// What a preset that melts knows of heat.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PresetHeat {
+    /// Conductivity of heat [W/(m K)].
+    pub conductivity: f64,
+    /// Heat that warms a mass by a kelvin, solid and melted [J/(kg K)].
+    pub specific: [f64; 2],
+    /// Heat that melts a mass [J/kg].
+    pub latent: f64,
+    /// Temperatures at which it begins to melt and at which all of it is melted [K].
+    pub melts: [f64; 2],
 }
 
 /// Melted matter of which nothing else is known: the defaults of the scene file.
@@ -45,7 +60,15 @@ const fn yielding(
     melt: [f64; 4],
     doc: &'static str,
 ) -> Preset {
-    Preset { name, young, poisson, density, damping, plastic, melt, anisotropy: None, doc }
+    Preset { name, young, poisson, density, damping, plastic, melt, heat: None, anisotropy: None, doc }
+}
+
+impl Preset {
+    /// With its conductivity, specific heats when solid and melted, latent heat, solidus and liquidus.
+    const fn melting(mut self, conductivity: f64, specific: [f64; 2], latent: f64, melts: [f64; 2]) -> Self {
+        self.heat = Some(PresetHeat { conductivity, specific, latent, melts });
+        self
+    }
 }
 
 /// All presets.
@@ -68,14 +91,16 @@ pub static PRESETS: &[Preset] = &[
         [0.02, 60.0],
         [5e3, 30.0, 5.0, 1e3],
         "paraffin; 200 MPa and brittle when cold, here as warm and soft as for modeling",
-    ),
+    )
+    .melting(0.25, [2140.0, 2140.0], 2e5, [325.15, 333.15]),
     yielding(
         "chocolate",
         [1e7, 0.35, 1300.0, 4.0],
         [0.02, 60.0],
         [8e3, 20.0, 10.0, 1e3],
         "dark chocolate; 100 to 300 MPa when tempered, softened 20 times",
-    ),
+    )
+    .melting(0.26, [1590.0, 1670.0], 4.6e4, [302.15, 307.15]),
     yielding(
         "clay",
         [2e6, 0.4, 1800.0, 6.0],
@@ -89,21 +114,24 @@ pub static PRESETS: &[Preset] = &[
         [0.15, 10.0],
         [5e3, 15.0, 50.0, 2e3],
         "cheddar; 0.1 to 1 MPa, takes a set beyond some tenths of strain",
-    ),
+    )
+    .melting(0.4, [2700.0, 2700.0], 0.0, [318.15, 338.15]),
     yielding(
         "ice",
         [5e7, 0.33, 917.0, 1.0],
         [0.0, 0.0],
         [2e3, 60.0, 1.0, 500.0],
         "ice at -5 °C; 9.3 GPa, softened 190 times; it does not break here",
-    ),
+    )
+    .melting(2.2, [2100.0, 4218.0], 3.336e5, [273.15, 273.15]),
     yielding(
         "lead",
         [5e7, 0.44, 11340.0, 3.0],
         [0.01, 200.0],
         [1e4, 60.0, 5.0, 2e3],
         "16 GPa [ETB], softened 320 times; yields early, as lead does",
-    ),
+    )
+    .melting(35.3, [130.0, 155.0], 2.3e4, [600.6, 600.6]),
     isotropic("flesh", [3e4, 0.46, 1060.0, 3.0], "soft tissue at rest; 1 to 100 kPa"),
     isotropic("plastic", [2.3e9, 0.37, 1050.0, 1.0], "ABS; 1.4 to 3.1 GPa [ETB]"),
     isotropic("aluminum", [6.9e10, 0.33, 2700.0, 0.3], "69 GPa [ETB]"),
@@ -123,6 +151,7 @@ pub static PRESETS: &[Preset] = &[
         damping: 1.0,
         plastic: [0.0, 0.0],
         melt: SOME_MELT,
+        heat: None,
         // Douglas-fir, 12 % moisture, [FPL21] tables 5-1 to 5-3: E_T/E_L 0.050, E_R/E_L 0.068, G_LR 0.064, G_LT 0.078,
         // G_RT 0.007 of E_L; ratios LR 0.292, LT 0.449, RT 0.390. Axes x = L (grain), y = R, z = T;
         // nu_zx = nu_TL = nu_LT E_T / E_L.

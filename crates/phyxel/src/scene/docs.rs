@@ -157,7 +157,7 @@ fn write_measures(out: &mut String) {
     for measure in Measure::all() {
         let _ = writeln!(out, "| `{measure}` | {} | {} |", measure.dimension().base_unit(), measure.doc());
     }
-    out.push_str("\nMeans are weighted by mass. In later versions: `temperature`, `fraction_solid`.\n");
+    out.push_str("\nMeans are weighted by mass.\n");
 }
 
 fn write_presets(out: &mut String) {
@@ -172,6 +172,16 @@ fn write_presets(out: &mut String) {
             "| `{}` | {:e} | {} | {} | {} | {} | {} | {} |",
             p.name, p.young, p.poisson, p.density, p.damping, p.plastic[0], p.plastic[1], p.doc
         );
+    }
+    out.push_str(
+        "\nThose that melt take part in heat:\n\n\
+         | preset | conductivity [W/(m K)] | specific heat, solid and melted [J/(kg K)] | latent heat [J/kg] | solidus, liquidus [K] |\n\
+         |---|---|---|---|---|\n",
+    );
+    for (p, h) in PRESETS.iter().filter_map(|p| Some((p, p.heat?))) {
+        let ([solid, melted], [from, to]) = (h.specific, h.melts);
+        let _ =
+            writeln!(out, "| `{}` | {} | {solid}, {melted} | {} | {from}, {to} |", p.name, h.conductivity, h.latent);
     }
 }
 

@@ -113,7 +113,8 @@ impl MaterialSpec {
         self.is_thermal() && self.solidus.is_some()
     }
 
-    /// Overwrites the keys that are given.
+    /// Overwrites the keys that are given. With a grain `young` becomes the largest modulus and the others keep their ratios
+    /// to it.
     pub fn change(&mut self, set: &MaterialChange) {
         let pairs = [
             (&mut self.young, set.young),
@@ -148,8 +149,12 @@ impl MaterialSpec {
         for (old, new) in optional {
             *old = new.or(*old);
         }
-        if set.young.is_some() || set.poisson.is_some() {
-            self.anisotropy = None;
+        if let Some(young) = set.young {
+            let scaled = |grain: Anisotropy| {
+                let factor = young / grain.largest_modulus();
+                grain.scaled(factor)
+            };
+            self.anisotropy = self.anisotropy.take().map(scaled);
         }
     }
 }
@@ -176,6 +181,34 @@ pub enum Anisotropy {
         /// Rotation of the material axes [degrees, xyz].
         rotate: DVec3,
     },
+}
+
+impl Anisotropy {
+    /// Largest modulus along an axis [Pa].
+    pub fn largest_modulus(&self) -> f64 {
+        match self {
+            Self::Orthotropic { young, .. } => young.iter().copied().fold(0.0, f64::max),
+            // The diagonal begins each row of the upper triangle; the first three are the normal strains.
+            Self::Full { stiffness, .. } => {
+                [0, 6, 11].iter().filter_map(|i| stiffness.get(*i)).copied().fold(0.0, f64::max)
+            }
+        }
+    }
+
+    /// With all moduli times a factor.
+    pub fn scaled(self, factor: f64) -> Self {
+        match self {
+            Self::Orthotropic { young, poisson, shear, rotate } => Self::Orthotropic {
+                young: young.map(|e| factor * e),
+                poisson,
+                shear: shear.map(|g| factor * g),
+                rotate,
+            },
+            Self::Full { stiffness, rotate } => {
+                Self::Full { stiffness: stiffness.into_iter().map(|c| factor * c).collect(), rotate }
+            }
+        }
+    }
 }
 
 /// Material keys that an event changes.

@@ -31,6 +31,8 @@ pub const METRIC_COLUMNS: &[&str] = &crate::measure::MetricsRow::COLUMNS;
 
 /// More frames than anybody watches: four days of film.
 const MAX_FRAMES: f64 = 1e7;
+/// How far below its solidus matter starts that would be melted at room temperature [K].
+const SOLID_BELOW: f64 = 5.0;
 
 /// Reads the whole scene.
 pub(super) fn read_scene(root: &Node, file: Option<&Path>) -> Result<Scene> {
@@ -184,11 +186,15 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
             _ => Sampling::Poisson,
         },
         material: read_material(table)?,
-        temperature: table.number("temperature")?,
+        temperature: 0.0,
         surface: read_surface(table)?,
         color: table.maybe_color("color")?.unwrap_or(PALETTE[index % PALETTE.len()]),
         regions: Vec::new(),
     };
+    // Matter that melts below room temperature, such as ice, starts solid.
+    let coldest = body.material.solidus.map_or(f64::INFINITY, |t| t - SOLID_BELOW);
+    let temperature = table.number("temperature")?;
+    body.temperature = if table.has("temperature") { temperature } else { temperature.min(coldest) };
     if table.has("temperature") && !body.material.is_thermal() {
         return Err(no_conductivity(table, "temperature").into());
     }

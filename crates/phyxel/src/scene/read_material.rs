@@ -21,6 +21,10 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
     };
     let preset = read_preset(&table)?;
     let from_preset = |value: fn(&Preset) -> f64| preset.map(value);
+    let heat = preset.and_then(|p| p.heat);
+    let solidus = table.maybe_number("solidus")?.or(heat.map(|h| h.melts[0]));
+    // Of a preset whose solidus is written higher the liquidus must not stay below.
+    let liquidus_of_preset = heat.map(|h| h.melts[1].max(solidus.unwrap_or(0.0)));
     let mut material = MaterialSpec {
         preset: preset.map(|p| p.name.to_string()),
         young: table.number_or("young", from_preset(|p| p.young))?,
@@ -40,12 +44,12 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
         melt_creep: table.number_or("melt_creep", from_preset(|p| p.melt[1]))?,
         viscosity: table.number_or("viscosity", from_preset(|p| p.melt[2]))?,
         cohesion: table.number_or("cohesion", from_preset(|p| p.melt[3]))?,
-        conductivity: table.maybe_number("conductivity")?,
-        specific_heat: table.number("specific_heat")?,
-        specific_heat_liquid: table.maybe_number("specific_heat_liquid")?,
-        latent_heat: table.number("latent_heat")?,
-        solidus: table.maybe_number("solidus")?,
-        liquidus: table.maybe_number("liquidus")?,
+        conductivity: table.maybe_number("conductivity")?.or(heat.map(|h| h.conductivity)),
+        specific_heat: table.number_or("specific_heat", heat.map(|h| h.specific[0]))?,
+        specific_heat_liquid: table.maybe_number("specific_heat_liquid")?.or(heat.map(|h| h.specific[1])),
+        latent_heat: table.number_or("latent_heat", heat.map(|h| h.latent))?,
+        solidus,
+        liquidus: table.maybe_number("liquidus")?.or(liquidus_of_preset),
         anisotropy: None,
     };
     check_poisson(&table, material.poisson)?;
@@ -55,7 +59,7 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
         None => grain_of_preset(&table, preset, material.young)?,
     };
     if let (Some(anisotropy), false) = (&material.anisotropy, table.has("young")) {
-        material.young = largest_modulus(anisotropy);
+        material.young = anisotropy.largest_modulus();
     }
     Ok(material)
 }
@@ -99,17 +103,7 @@ fn grain_of_preset(table: &Table, preset: Option<&Preset>, young: f64) -> Result
     }
     // The same bits if nothing is to be scaled.
     let factor = if young == preset.young { 1.0 } else { young / preset.young };
-    Ok(Some(match grain {
-        Anisotropy::Orthotropic { young, poisson, shear, rotate } => Anisotropy::Orthotropic {
-            young: young.map(|e| factor * e),
-            poisson,
-            shear: shear.map(|g| factor * g),
-            rotate,
-        },
-        Anisotropy::Full { stiffness, rotate } => {
-            Anisotropy::Full { stiffness: stiffness.into_iter().map(|c| factor * c).collect(), rotate }
-        }
-    }))
+    Ok(Some(grain.scaled(factor)))
 }
 
 fn read_anisotropy(table: &Table) -> Result<Anisotropy> {
@@ -135,7 +129,7 @@ fn read_anisotropy(table: &Table) -> Result<Anisotropy> {
             Anisotropy::Full { stiffness: table.maybe_numbers("stiffness")?.unwrap_or_default(), rotate }
         }
     };
-    if !(1e-6..=1e13).contains(&largest_modulus(&anisotropy)) || !is_positive_definite(&anisotropy) {
+    if !(1e-6..=1e13).contains(&anisotropy.largest_modulus()) || !is_positive_definite(&anisotropy) {
         let fault = table.fault("this stiffness would give energy away: it is not positive definite");
         return Err(fault
             .expected("moduli above 0 and at most 1e13 Pa, and ratios with nu_ij^2 < E_i/E_j that together keep the volume finite")
@@ -145,8 +139,8 @@ fn read_anisotropy(table: &Table) -> Result<Anisotropy> {
     Ok(anisotropy)
 }
 
-/// Material keys that an event changes.
-pub(super) fn read_change(event: &Table) -> Result<MaterialChange> {
+/// Keys of `material` that an event changes.
+pub(super) fn read_change(event: &Table, material: &MaterialSpec) -> Result<MaterialChange> {
     let Some(table) = event.table("set")? else { return Ok(MaterialChange::default()) };
     let written = |key| table.maybe_number(key);
     let change = MaterialChange {
@@ -176,19 +170,17 @@ pub(super) fn read_change(event: &Table) -> Result<MaterialChange> {
     };
     if let Some(poisson) = change.poisson {
         check_poisson(&table, poisson)?;
-    }
-    Ok(change)
-}
-
-/// Largest modulus along an axis [Pa].
-fn largest_modulus(anisotropy: &Anisotropy) -> f64 {
-    match anisotropy {
-        Anisotropy::Orthotropic { young, .. } => young.iter().copied().fold(0.0, f64::max),
-        // The diagonal begins each row of the upper triangle; the first three are the normal strains.
-        Anisotropy::Full { stiffness, .. } => {
-            [0, 6, 11].iter().filter_map(|i| stiffness.get(*i)).copied().fold(0.0, f64::max)
+        if material.anisotropy.is_some() {
+            let what = "`poisson` has no effect: the body has one ratio per direction";
+            return Err(table.fault_of("poisson", what).hint("leave it out; `young` scales all moduli").into());
         }
     }
+    if change.is_thermal() && material.is_thermal() {
+        let mut changed = material.clone();
+        changed.change(&change);
+        check_thermal(&table, &changed)?;
+    }
+    Ok(change)
 }
 
 /// Whether the stiffness stores energy at every strain.

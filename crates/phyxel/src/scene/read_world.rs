@@ -161,7 +161,8 @@ pub(super) fn read_event(table: &Table, scene: &Scene) -> Result<EventSpec> {
             let body = table.maybe_reference("body", "body", &body_names(scene))?;
             let body =
                 body.ok_or_else(|| table.fault_of("body", "`body` is missing").expected(one_of(body_names(scene))))?;
-            let set = read_change(table)?;
+            let material = scene.bodies.iter().find(|b| b.name == body).map(|b| b.material.clone()).unwrap_or_default();
+            let set = read_change(table, &material)?;
             if set.is_thermal() {
                 check_body(table, scene, &body)?;
             }

@@ -194,6 +194,53 @@ fn presets_yield_to_what_is_written() {
 }
 
 #[test]
+fn every_key_of_a_material_can_be_changed_by_an_event_or_is_refused() {
+    let body = "material = { conductivity = 1, solidus = 300 }\n";
+    let event = |set: &str| format!("{SMALL}{body}[[event]]\nat = 1\nbody = \"ball\"\nset = {{ {set} }}\n");
+    for key in keys::MATERIAL.keys.iter().chain(keys::MATERIAL.common) {
+        if ["preset", "anisotropy"].contains(&key.name) {
+            let value = if key.name == "preset" { "\"wax\"" } else { "{ young = [1, 1, 1], shear = [1, 1, 1] }" };
+            check(&event(&format!("{} = {value}", key.name)), &["an event cannot change", key.name, "event[0].set"]);
+            continue;
+        }
+        // A value of no key's default, in every key's range.
+        let value = if key.name == "liquidus" { 301.0 } else { 0.0625 };
+        let scene = read(&event(&format!("{} = {value}", key.name))).unwrap_or_else(|e| panic!("{}: {e}", key.name));
+        let EventAction::Set { set, .. } = &scene.events[0].action else { panic!("no change") };
+        let mut material = scene.bodies[0].material.clone();
+        material.change(set);
+        assert_ne!(material, scene.bodies[0].material, "{} changes nothing", key.name);
+        assert_eq!(read(&scene.to_toml()).unwrap(), scene, "{}", key.name);
+    }
+    check(&event("liquidus = 200"), &["lies below the solidus", "event[0].set.liquidus"]);
+    let cold = format!("{SMALL}[[event]]\nat = 1\nbody = \"ball\"\nset = {{ solidus = 300 }}\n");
+    check(&cold, &["takes no part in heat"]);
+}
+
+#[test]
+fn an_event_scales_a_grain() {
+    let text = "material = { preset = \"wood\" }\n[[event]]\nat = 1\nbody = \"ball\"\nset = { SET }\n";
+    let scene = read(&(SMALL.to_string() + &text.replace("SET", "young = 1e6"))).unwrap();
+    let EventAction::Set { set, .. } = &scene.events[0].action else { panic!("no change") };
+    let mut wood = scene.bodies[0].material.clone();
+    wood.change(set);
+    let Some(Anisotropy::Orthotropic { young, shear, .. }) = wood.anisotropy else { panic!("the grain is gone") };
+    assert!((young[0] - 1e6).abs() < 1e-6 && (young[1] - 6.8e4).abs() < 1e-6 && (shear[0] - 6.4e4).abs() < 1e-6);
+    check(&(SMALL.to_string() + &text.replace("SET", "poisson = 0.3")), &["one ratio per direction"]);
+}
+
+#[test]
+fn presets_that_melt_start_solid() {
+    let body = |text: &str| read(&format!("{SMALL}{text}\n")).unwrap().bodies[0].clone();
+    let ice = body("material = { preset = \"ice\" }");
+    assert_eq!((ice.temperature, ice.material.solidus), (268.15, Some(273.15)));
+    assert_eq!(body("material = { preset = \"ice\" }\ntemperature = 280").temperature, 280.0);
+    assert_eq!(body("material = { preset = \"chocolate\" }").temperature, 293.15);
+    let late = body("material = { preset = \"wax\", solidus = \"80 degC\" }").material;
+    assert_eq!(late.liquidus, late.solidus);
+}
+
+#[test]
 fn faults_say_what_where_and_what_to_try() {
     check("", &["`format` is missing", "test.toml:1", "format = 1"]);
     check("format = 2", &["test.toml:1, format", "expected: format = 1"]);

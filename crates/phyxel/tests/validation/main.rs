@@ -1,4 +1,4 @@
-//! Elastic solids against closed forms and independent finite-element results, through the code users get.
+//! Elastic and plastic solids and heat against closed forms and independent finite-element results, through the code users get.
 //!
 //! docs/validation.md has the numbers, their sources, and how each is read. `-- --nocapture` prints its table,
 //! `-- --ignored` adds the slow rows.
@@ -7,5 +7,6 @@ mod fields;
 mod heat;
 mod lab;
 mod motion;
+mod plastic;
 mod starts;
 mod statics;

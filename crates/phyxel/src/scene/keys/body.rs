@@ -62,7 +62,7 @@ pub(in crate::scene) static BODY: Section = Section {
             Kind::Quantity(D::TEMPERATURE, Range::Positive),
             "\"20 degC\"",
             "Temperature at the start; for bodies whose material has a `conductivity`.",
-            "a room",
+            "a room, or 5 K below `solidus` where that is colder, so that ice is ice",
         ),
         absent("surface", Kind::Table(&SURFACE), "20000 surfels", "What is drawn."),
         absent("color", Kind::Color, "from a palette, by the body's number", "Color, `#rrggbb`."),
@@ -92,7 +92,7 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
         "young",
         Kind::Quantity(D::PRESSURE, Range::Above(0.0, 1e13)),
         "1e5",
-        "Young's modulus: force per area for a stretch to twice the length. With a preset that has a grain, scales all its moduli.",
+        "Young's modulus: force per area for a stretch to twice the length. Of matter with a grain the largest one: written beside such a preset, or in an event, it scales all of them.",
         "a firm jelly: soft enough to see it bend, stiff enough to stand",
     ),
     with(
@@ -263,6 +263,17 @@ pub(in crate::scene) static MATERIAL: Section = Section {
     partial: false,
 };
 
+/// What an event refuses beside what a material refuses.
+const EVENT_SET_NOT: &[(&str, &str)] = &[
+    ("preset", "an event cannot change the preset; write the keys that change"),
+    ("anisotropy", "an event cannot change anisotropy; `young` scales all moduli of a grain"),
+    MATERIAL_LATER[0],
+    MATERIAL_LATER[1],
+    MATERIAL_LATER[2],
+    MATERIAL_LATER[3],
+    MATERIAL_LATER[4],
+];
+
 const MATERIAL_LATER: &[(&str, &str)] = &[
     ("yield_stress", STRESS_LATER),
     ("hardening", HARDENING_LATER),
@@ -376,6 +387,6 @@ pub(in crate::scene) static EVENT_SET: Section = Section {
     doc: "New values of material keys; what is left out stays.",
     keys: &[],
     common: MATERIAL_CHANGEABLE,
-    later: MATERIAL_LATER,
+    later: EVENT_SET_NOT,
     partial: true,
 };
