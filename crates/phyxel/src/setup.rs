@@ -18,8 +18,8 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::sampling::{SampleSize, SurfacePatch, color_by_mesh, sample_surfels, sample_volume};
 use crate::scene::{
-    BodySpec, EventAction, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, PinSpec, ProbeSpec,
-    RegionPlace, RegionSpec, Scene, ShapeKind, SurfaceKind,
+    BodySpec, EventAction, EventSpec, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, PinSpec,
+    ProbeSpec, RegionPlace, RegionSpec, Scene, ShapeKind, SurfaceKind,
 };
 use crate::surface::{Carrier, Surfels};
 use crate::world::{Surface, World};
@@ -169,7 +169,14 @@ fn becomes(scene: &Scene, body: &BodySpec, is: impl Fn(&MaterialSpec) -> bool) -
 
 /// Whether any body flows at some time.
 fn anything_flows(scene: &Scene) -> bool {
-    scene.bodies.iter().any(|body| becomes(scene, body, |m| m.flows() || m.can_melt()))
+    // An event may hold a body solid from the start, however hot it gets.
+    let stays_solid = |body: &BodySpec| {
+        let at_start = |e: &EventSpec| matches!(e.when, EventTime::At(t) if t <= 0.0);
+        let solid = |e: &EventSpec| matches!(&e.action, EventAction::Solidify(name) if *name == body.name);
+        scene.events.iter().any(|e| at_start(e) && solid(e))
+    };
+    let may_flow = |body: &BodySpec| becomes(scene, body, |m| m.flows() || m.can_melt());
+    scene.bodies.iter().any(|body| may_flow(body) && !stays_solid(body))
         || scene.events.iter().any(|e| matches!(e.action, EventAction::Melt(_)))
 }
 

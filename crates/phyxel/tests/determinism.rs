@@ -79,6 +79,11 @@ fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 
 /// Builds and runs the scene, all of it on pools of 1 to 4 threads.
 fn same_bits_on_any_number_of_threads(scene: &Scene, frames: usize) {
+    same_bits_on(&[2, 3, 4], scene, frames);
+}
+
+/// The same bits on pools of these numbers of threads as on one.
+fn same_bits_on(counts: &[usize], scene: &Scene, frames: usize) {
     let run = || {
         let mut world = build(scene).expect("the world can be built");
         let start = bits(&mut world);
@@ -87,7 +92,7 @@ fn same_bits_on_any_number_of_threads(scene: &Scene, frames: usize) {
     };
     let one = on_threads(1, run);
     assert_ne!(one.0[1], one.1[1], "{}: nothing moved", scene.name);
-    for threads in [2, 3, 4] {
+    for &threads in counts {
         assert_eq!(on_threads(threads, run), one, "{} on {threads} threads", scene.name);
     }
 }
@@ -96,7 +101,8 @@ fn same_bits_on_any_number_of_threads(scene: &Scene, frames: usize) {
 fn built_in_scenes_have_the_same_bits_on_any_number_of_threads() {
     for scene in builtin::list() {
         let scene = Scene::from_toml(scene.toml, None, &[]).expect("built-in scenes are right");
-        same_bits_on_any_number_of_threads(&small(&scene), FRAMES);
+        // Three threads cut every loop unevenly; the tests below try all counts.
+        same_bits_on(&[3], &small(&scene), FRAMES);
     }
 }
 

@@ -30,7 +30,7 @@ pin = [
 ]
 probe = [
     { name = "force", pin = "pull", measure = "reaction_x" },
-    { name = "volume", body = "bar", measure = "volume" },
+    { name = "filled", body = "bar", measure = "volume" },
 ]
 "#,
     );
