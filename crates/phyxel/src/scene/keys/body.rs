@@ -194,7 +194,7 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
     ),
     with(
         "viscosity",
-        Kind::Quantity(D::VISCOSITY, Range::NotNegative),
+        Kind::Quantity(D::VISCOSITY, Range::Between(0.0, 1e4)),
         "20",
         "Resistance to shear of melted or flowing matter, beside that of its creep.",
         "thick honey",
