@@ -24,6 +24,7 @@ pub struct Case {
 }
 
 /// What came out.
+#[derive(Default)]
 pub struct Measured {
     /// Points, or surfels.
     pub points: usize,
@@ -51,7 +52,7 @@ const BATCH: u64 = 16;
 /// In the order of the table.
 pub const CASES: &[Case] = &[
     Case { name: "elastic-20k", model: "mls", measure: || elastic(27, "explicit", 400) },
-    Case { name: "elastic-1m", model: "mls", measure: || elastic(100, "explicit", 20) },
+    Case { name: "elastic-1m", model: "mls", measure: || elastic(100, "explicit", 32) },
     Case { name: "implicit-20k", model: "mls", measure: || elastic(27, "implicit", 4) },
     Case { name: "melt-20k", model: "mls", measure: melt },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
@@ -112,6 +113,7 @@ fn step_on(make: impl FnOnce() -> Result<World>, substeps: u64) -> Result<Measur
     let before = world.timings().phases().to_vec();
     let (start, clock) = (world.time(), Clock::start());
     let batch = BATCH.min(substeps);
+    assert!(substeps.is_multiple_of(batch), "whole batches, or steps are counted that were not made");
     let mut best_seconds = f64::INFINITY;
     for _ in 0..substeps / batch {
         let clock = Clock::start();
@@ -151,17 +153,7 @@ fn surfels() -> Result<Measured> {
     }
     let (cpu_seconds, wall_seconds) = clock.stop();
     let points = world.surfel_count();
-    Ok(Measured {
-        points,
-        substeps,
-        cpu_seconds,
-        best_seconds: cpu_seconds,
-        setup_seconds: 0.0,
-        bytes_per_point: 0.0,
-        wall_seconds,
-        sim_seconds: 0.0,
-        phases: Vec::new(),
-    })
+    Ok(Measured { points, substeps, cpu_seconds, best_seconds: cpu_seconds, wall_seconds, ..Measured::default() })
 }
 
 /// Neighbor lists of 100,000 random points, about 31 neighbors each.
@@ -181,17 +173,7 @@ fn neighbors() -> Result<Measured> {
         std::hint::black_box(Neighborhoods::within_radius(&positions, radius));
     }
     let (cpu_seconds, wall_seconds) = clock.stop();
-    Ok(Measured {
-        points,
-        substeps,
-        cpu_seconds,
-        best_seconds: cpu_seconds,
-        setup_seconds: 0.0,
-        bytes_per_point: 0.0,
-        wall_seconds,
-        sim_seconds: 0.0,
-        phases: Vec::new(),
-    })
+    Ok(Measured { points, substeps, cpu_seconds, best_seconds: cpu_seconds, wall_seconds, ..Measured::default() })
 }
 
 /// A picture of 1280 x 720 of a ball of 20,000 surfels on the ground.
@@ -215,11 +197,9 @@ fn pictures() -> Result<Measured> {
         substeps,
         cpu_seconds,
         best_seconds: cpu_seconds,
-        setup_seconds: 0.0,
-        bytes_per_point: 0.0,
         wall_seconds,
-        sim_seconds: 0.0,
         phases,
+        ..Measured::default()
     })
 }
 

@@ -26,7 +26,7 @@ pub struct SceneArgs {
 /// How to work and what to say.
 #[derive(clap::Args)]
 pub struct WorkArgs {
-    /// Number of threads; the result has the same bits for any number [default: all cores]
+    /// Number of threads; the result has the same bits for any number [default: all cores; bench: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Say nothing but errors

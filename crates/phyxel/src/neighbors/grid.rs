@@ -4,10 +4,18 @@ use crate::geometry::Bounds;
 use glam::DVec3;
 use std::ops::Range;
 
+/// Points in a layer of cells from which on three layers no longer fit into the cache of a core.
+const LARGE_LAYER: usize = 5000;
+/// Cells across a strip of a large grid.
+const STRIP: i64 = 4;
+
 /// Order of the points by cell (x fastest, then y, then z) and by index inside a cell: entry k is the index of the
-/// point that comes k-th. Points with non-finite coordinates come last.
+/// point that comes k-th. Points with non-finite coordinates come last. Where layers of equal z are large, the order runs
+/// through strips a few cells wide in y, one after the other: neighbors then lie nearer in memory.
 pub fn cell_order(positions: &[DVec3], cell_edge: f64) -> Vec<u32> {
-    let mut order = Grid::new(positions, cell_edge).indices;
+    let grid = Grid::new(positions, cell_edge);
+    let layer = positions.len() / grid.dims[2].max(1) as usize;
+    let mut order = if layer > LARGE_LAYER { grid.strip_order() } else { grid.indices };
     order.extend((0..positions.len() as u32).filter(|&i| !positions[i as usize].is_finite()));
     order
 }
@@ -223,6 +231,20 @@ impl Grid {
         ((z * self.dims[1] + y) * self.dims[0] + x) as usize
     }
 
+    /// Indices of the points, strip by strip; inside a strip z slowest, x fastest.
+    fn strip_order(&self) -> Vec<u32> {
+        let [nx, ny, nz] = self.dims;
+        let mut order = Vec::with_capacity(self.indices.len());
+        for strip in (0..ny).step_by(STRIP as usize) {
+            for (z, y) in (0..nz).flat_map(|z| (strip..(strip + STRIP).min(ny)).map(move |y| (z, y))) {
+                let first = ((z * ny + y) * nx) as usize;
+                let row = self.starts[first] as usize..self.starts[first + nx as usize] as usize;
+                order.extend_from_slice(&self.indices[row]);
+            }
+        }
+        order
+    }
+
     /// Counting sort: count per cell, running sum, place in index order.
     fn sort(&mut self, positions: &[DVec3], count: usize) {
         const NONE: u32 = u32::MAX;
@@ -331,6 +353,18 @@ mod tests {
         let at = |x, y, z| DVec3::new(x, y, z);
         let points = [at(0.5, 0.5, 1.5), at(1.5, 0.5, 0.5), at(0.0, 0.0, 0.0), at(0.9, 0.1, 0.1), at(0.2, 1.5, 0.2)];
         assert_eq!(cell_order(&points, 1.0), [2, 3, 1, 4, 0]);
+    }
+
+    #[test]
+    fn large_layers_are_cut_into_strips() {
+        let points: Vec<DVec3> =
+            (0..40_000).map(|i| DVec3::new((i % 100) as f64, (i / 100 % 100) as f64, (i / 10_000) as f64)).collect();
+        let order = cell_order(&points, 1.0);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert!(sorted.iter().enumerate().all(|(k, &i)| k == i as usize), "every point once");
+        let strip = |i: u32| points[i as usize].y as i64 / STRIP;
+        assert!(order.is_sorted_by_key(|&i| (strip(i), points[i as usize].z as i64)), "strip by strip, layer by layer");
     }
 
     #[test]
