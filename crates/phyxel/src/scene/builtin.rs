@@ -36,6 +36,8 @@ const SCENES: &[(&str, &str)] = scenes![
     "bounce",
     "dent",
     "necking",
+    "candle",
+    "lead-pour",
     "two-drops",
     "melt-held-bust",
     "donut",
