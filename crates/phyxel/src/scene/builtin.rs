@@ -36,6 +36,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "bounce",
     "dent",
     "necking",
+    "press",
     "candle",
     "lead-pour",
     "two-drops",
