@@ -1,6 +1,6 @@
 //! Color: sRGB, the filmic tone curve, and the color map for fields.
 
-use glam::Vec3;
+use glam::{Vec3, Vec4};
 use std::sync::LazyLock;
 
 /// sRGB byte to linear light.
@@ -31,12 +31,11 @@ static ENCODE: LazyLock<Vec<f32>> = LazyLock::new(|| {
 /// Scene light to a display byte: filmic curve, sRGB, and a fixed dither in 0 .. 1 against banding.
 pub(super) fn to_display(light: Vec3, dither: f32) -> [u8; 3] {
     let table = &ENCODE[..=ENCODE_STEPS];
-    let encode = |c: f32| {
-        let t = (c / (c + ENCODE_MIDDLE) * ENCODE_STEPS as f32 + 0.5) as i32;
-        (table[t.clamp(0, ENCODE_STEPS as i32) as usize] + dither) as u8
-    };
-    let light = light.clamp(Vec3::ZERO, Vec3::splat(1e6));
-    [encode(light.x), encode(light.y), encode(light.z)]
+    // Four lanes: one division for all colors.
+    let light = light.extend(0.0).clamp(Vec4::ZERO, Vec4::splat(1e6));
+    let steps = (light / (light + ENCODE_MIDDLE) * ENCODE_STEPS as f32 + 0.5).as_ivec4();
+    let encode = |t: i32| (table[t.clamp(0, ENCODE_STEPS as i32) as usize] + dither) as u8;
+    [encode(steps.x), encode(steps.y), encode(steps.z)]
 }
 
 /// S-shaped film response as a quotient of quadratics: a short toe, a long shoulder, 1 is never passed.

@@ -1,5 +1,6 @@
 //! Depth maps: how far the light of one direction comes.
 
+use super::light::Caster;
 use super::splats::Splats;
 use glam::{Vec2, Vec3};
 
@@ -40,9 +41,17 @@ impl DepthMap {
         (at, p.dot(self.direction) + self.origin.z)
     }
 
-    /// Draws every splat as the ellipse it is, with the depth of its plane.
-    pub fn draw_exact(&mut self, splats: &Splats) {
-        for i in 0..splats.len() {
+    /// Whether a splat of a part cannot be the nearest to the light.
+    fn is_hidden(&self, part: &Caster, normal: Vec3) -> bool {
+        part.closed && normal.dot(self.direction) < -0.1
+    }
+
+    /// Draws every splat of a part as the ellipse it is, with the depth of its plane.
+    pub fn draw_exact(&mut self, splats: &Splats, part: &Caster) {
+        for i in part.range.clone() {
+            if self.is_hidden(part, splats.normals[i]) {
+                continue;
+            }
             let (at, height) = self.project(splats.positions[i]);
             let (u, v) = (splats.axes_u[i], splats.axes_v[i]);
             let ball = splats.normals[i] == Vec3::ZERO;
@@ -72,10 +81,13 @@ impl DepthMap {
         }
     }
 
-    /// Draws every `stride`-th splat, made larger accordingly, as a small rectangle in its plane.
-    pub fn draw_coarse(&mut self, splats: &Splats, stride: usize) {
+    /// Draws every `stride`-th splat of a part, made larger accordingly, as a small rectangle in its plane.
+    pub fn draw_coarse(&mut self, splats: &Splats, part: &Caster, stride: usize) {
         let grow = 0.8 * (stride as f32).sqrt();
-        for i in (0..splats.len()).step_by(stride) {
+        for i in part.range.clone().step_by(stride) {
+            if self.is_hidden(part, splats.normals[i]) {
+                continue;
+            }
             let (at, height) = self.project(splats.positions[i]);
             let (u, v, normal) = (splats.axes_u[i], splats.axes_v[i], splats.normals[i]);
             let ball = normal == Vec3::ZERO;
@@ -151,7 +163,7 @@ mod tests {
         splats.radii.push(0.5);
         let mut map = DepthMap::default();
         map.look(Vec3::Y, Vec3::ZERO, 2.0, 128);
-        map.draw_exact(&splats);
+        map.draw_exact(&splats, &Caster { range: 0..1, closed: false });
         assert_eq!(map.visible(Vec3::ZERO, 0.0, 1.0), 0.0);
         assert_eq!(map.visible(Vec3::new(0.45, 0.0, 0.0), 0.0, 1.0), 0.0);
         assert_eq!(map.visible(Vec3::new(0.6, 0.0, 0.0), 0.0, 1.0), 1.0);

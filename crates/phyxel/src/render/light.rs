@@ -9,15 +9,17 @@ use super::ground::Ground;
 use super::splats::Splats;
 use glam::Vec3;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Directions within the key light's cone.
-const KEY_MAPS: usize = 16;
+const KEY_MAPS: usize = 12;
 /// Directions over the sky dome.
-const SKY_MAPS: usize = 32;
+const SKY_MAPS: usize = 26;
 /// Tangent of the half-angle of the key light.
 const KEY_SPREAD: f32 = 0.075;
-/// More casters than this are thinned out for the sky maps.
-const SKY_CASTERS: usize = 8_000;
+/// More splats than this of one surface are thinned out for the sky maps. Each surface for itself and only large ones:
+/// when one that flows gains or loses splats, the choice changes, which must not be seen.
+const SKY_CASTERS: usize = 30_000;
 
 /// Splats evaluated together: all of them ask one map before the next, which keeps it in the cache.
 const CHUNK: usize = 512;
@@ -27,6 +29,7 @@ const CHUNK: usize = 512;
 pub(super) struct Light {
     key: Vec<DepthMap>,
     sky: Vec<DepthMap>,
+    casters: Casters,
     /// Per splat: fraction of the key light, of the sky light, and brightness of the ground it faces.
     pub seen: Vec<[f32; 3]>,
 }
@@ -73,16 +76,59 @@ impl Light {
         };
         let key_size = resolution(1.25, 128, 512);
         let sky_size = resolution(0.7, 64, 192);
+        self.casters.list(splats);
+        let casters = &self.casters.parts;
         self.key.par_iter_mut().enumerate().for_each(|(k, map)| {
             map.look(key_direction(key, k), center, radius, key_size);
-            map.draw_exact(splats);
+            casters.iter().for_each(|part| map.draw_exact(splats, part));
         });
-        let stride = splats.len().div_ceil(SKY_CASTERS).max(1);
         self.sky.par_iter_mut().enumerate().for_each(|(k, map)| {
             map.look(sky_direction(k), center, radius, sky_size);
-            map.draw_coarse(splats, stride);
+            for part in casters {
+                let stride = part.range.len().div_ceil(SKY_CASTERS).max(1);
+                map.draw_coarse(splats, part, stride);
+            }
         });
     }
+}
+
+/// What casts shadows, part by part.
+#[derive(Debug, Default)]
+struct Casters {
+    parts: Vec<Caster>,
+}
+
+/// A surface, or the balls between two of them.
+#[derive(Debug, Clone)]
+pub(super) struct Caster {
+    pub range: Range<usize>,
+    /// Whether its backs are never seen from outside and can be left out.
+    pub closed: bool,
+}
+
+impl Casters {
+    fn list(&mut self, splats: &Splats) {
+        self.parts.clear();
+        let mut next = 0;
+        for surface in splats.surfaces.iter().cloned().chain([splats.len()..splats.len()]) {
+            self.parts.push(Caster { range: next..surface.start, closed: false });
+            next = surface.end;
+            self.parts.push(Caster { closed: is_closed(splats, surface.clone()), range: surface });
+        }
+        self.parts.retain(|part| !part.range.is_empty());
+    }
+}
+
+/// Whether a surface encloses a volume, by the sum of its area vectors: it vanishes for a closed surface. It does so too
+/// for a tube without ends, which loses the shadow that only its inside would throw.
+fn is_closed(splats: &Splats, surface: Range<usize>) -> bool {
+    let (mut sum, mut total) = (Vec3::ZERO, 0.0);
+    for i in surface {
+        let area = splats.axes_u[i].cross(splats.axes_v[i]).length();
+        sum += area * splats.normals[i];
+        total += area;
+    }
+    sum.length() < 0.1 * total
 }
 
 /// Directions on a disk around the key light (sunflower pattern).

@@ -6,6 +6,7 @@
 //! of threads; buffers are kept from picture to picture.
 
 pub mod camera;
+mod cells;
 mod color;
 mod depth_map;
 pub mod field;

@@ -6,7 +6,9 @@
 //! are widened to it.
 
 use super::camera::{Basis, Camera};
-use super::raster::{ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, SEEN, SUB, TILE_HEIGHT, TILE_WIDTH, WEIGHT};
+use super::raster::{
+    ALBEDO, CHANNELS, CLOSED, INVERSE_DEPTH, NORMAL, SEEN, SUB, TILE_HEIGHT, TILE_WIDTH, TURNING, WEIGHT,
+};
 use super::splats::Splats;
 use super::vicinity::Vicinity;
 use glam::{Mat3, Vec3};
@@ -47,6 +49,8 @@ pub(super) struct ScreenSplat {
     pub back: bool,
     /// What is blended.
     pub attributes: [f32; CHANNELS],
+    /// Change of the first ones, normal and light, along each half-axis.
+    turns: [[f32; TURNING]; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,6 +109,11 @@ impl Projection {
         let widened = 1.5 * THIN * center.z / (self.focal * facing.abs().max(0.08));
         let back = facing < -0.05;
         let slack = (0.6 * radius).max(widened) * inverse_depth * inverse_depth;
+        let mut turns = [[0.0; TURNING]; 2];
+        for (out, turn) in turns.iter_mut().zip(&vicinity.turns[i]) {
+            out[NORMAL..NORMAL + 3].copy_from_slice(&(turn.normal * grow).to_array());
+            out[SEEN..SEEN + 3].copy_from_slice(&turn.seen.map(|s| s * grow));
+        }
         let base = |rows, clip, kind, (lo, hi)| ScreenSplat {
             rows,
             clip,
@@ -116,6 +125,7 @@ impl Projection {
             kind,
             back,
             attributes,
+            turns,
         };
 
         if normal == Vec3::ZERO {
@@ -191,6 +201,23 @@ impl Projection {
     }
 }
 
+/// A place on an ellipse.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Along the half-axes; 0 for thin ones.
+    a: f32,
+    b: f32,
+    /// Squared radius, at most 1.
+    square: f32,
+}
+
+impl Place {
+    /// Its weight in a blend.
+    pub fn weight(self) -> f32 {
+        (1.0 - self.square) * (1.0 - self.square)
+    }
+}
+
 type SampleBox = ((u16, u16), (u16, u16));
 
 impl ScreenSplat {
@@ -205,26 +232,35 @@ impl ScreenSplat {
         )
     }
 
-    /// Calls `act` for every sample of a tile that it covers, with the number of the sample in the tile, the squared
-    /// radius there, below 1, and the inverse depth.
+    /// Calls `act` for every sample of a tile that it covers, with the number of the sample in the tile, the place on the
+    /// ellipse and the inverse depth.
     #[inline(always)]
-    pub fn for_each_sample(&self, corner: (usize, usize), mut act: impl FnMut(usize, f32, f32)) {
+    pub fn for_each_sample(&self, corner: (usize, usize), mut act: impl FnMut(usize, Place, f32)) {
         let (x0, x1, y0, y1) = self.range(corner);
         let first = (corner.0 + x0) as f32 + 0.5;
+        let mut places = [[0.0; 3]; TILE_WIDTH];
         for y in y0..y1 {
             let (fy, start) = ((corner.1 + y) as f32 + 0.5, y * TILE_WIDTH + x0);
             if self.kind == Kind::Thin {
                 for k in 0..x1 - x0 {
                     let (square, depth) = self.thin_at(first + k as f32, fy);
                     if square < 1.0 {
-                        act(start + k, square, depth);
+                        act(start + k, Place { a: 0.0, b: 0.0, square }, depth);
                     }
                 }
             } else {
                 let row = self.row(first, fy);
-                for k in row.span(x1 - x0) {
-                    let [a, b, c] = row.lines.map(|l| l.0 * k as f32 + l.1);
-                    act(start + k, ((a * a + b * b) / (c * c)).min(1.0), c);
+                let span = row.span(x1 - x0);
+                // First all places of the row, in vectors.
+                let [a, b, c] = row.lines;
+                for (k, out) in places[..span.len()].iter_mut().enumerate() {
+                    let x = (span.start + k) as i32 as f32;
+                    let depth = c.0 * x + c.1;
+                    let inverse = 1.0 / depth;
+                    *out = [(a.0 * x + a.1) * inverse, (b.0 * x + b.1) * inverse, depth];
+                }
+                for (k, &[a, b, depth]) in span.clone().zip(&places[..span.len()]) {
+                    act(start + k, Place { a, b, square: (a * a + b * b).min(1.0) }, depth);
                 }
             }
         }
@@ -271,6 +307,12 @@ impl ScreenSplat {
         }
     }
 
+    /// Whether its box and that of the samples from `lo` to before `hi` overlap.
+    pub fn touches(&self, lo: (usize, usize), hi: (usize, usize)) -> bool {
+        let apart = |own: (u16, u16), lo: usize, hi: usize| own.0 as usize >= hi || own.1 as usize <= lo;
+        !apart((self.lo.0, self.hi.0), lo.0, hi.0) && !apart((self.lo.1, self.hi.1), lo.1, hi.1)
+    }
+
     /// Whether it is a ball.
     pub fn is_ball(&self) -> bool {
         matches!(self.kind, Kind::Ball { .. })
@@ -300,9 +342,14 @@ impl ScreenSplat {
     }
 
     /// Adds it to a blended sample.
-    pub fn add(&self, sample: &mut [f32; CHANNELS], r2: f32, inverse_depth: f32) {
-        let weight = (1.0 - r2) * (1.0 - r2);
-        for k in 0..CHANNELS - 1 {
+    #[inline(always)]
+    pub fn add(&self, sample: &mut [f32; CHANNELS], place: Place, inverse_depth: f32) {
+        let weight = place.weight();
+        for k in 0..TURNING {
+            let turned = self.attributes[k] + (place.a * self.turns[0][k] + place.b * self.turns[1][k]);
+            sample[k] += weight * turned;
+        }
+        for k in TURNING..CHANNELS - 1 {
             sample[k] += weight * self.attributes[k];
         }
         sample[INVERSE_DEPTH] += weight * inverse_depth;

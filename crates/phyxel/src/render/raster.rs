@@ -14,12 +14,13 @@ pub(super) const SUB: usize = 2;
 pub(super) const TILE_WIDTH: usize = 64;
 pub(super) const TILE_HEIGHT: usize = 32;
 
-/// Channels of a blended sample.
+/// Channels of a blended sample. The first eight may change over a splat.
+pub(super) const TURNING: usize = 8;
 pub(super) const WEIGHT: usize = 0;
 pub(super) const NORMAL: usize = 1;
-pub(super) const ALBEDO: usize = 4;
-pub(super) const SEEN: usize = 7;
-pub(super) const CLOSED: usize = 10;
+pub(super) const SEEN: usize = 4;
+pub(super) const CLOSED: usize = 7;
+pub(super) const ALBEDO: usize = 8;
 pub(super) const INVERSE_DEPTH: usize = 11;
 pub(super) const CHANNELS: usize = 12;
 
@@ -74,20 +75,28 @@ impl Tile {
             self.blend(projection, splat, corner);
         }
 
-        for (open, sample) in self.open.iter_mut().zip(&self.samples) {
+        // The box of what is open: splats outside it need no second look.
+        let (mut lo, mut hi) = ((TILE_WIDTH, TILE_HEIGHT), (0, 0));
+        for (i, (open, sample)) in self.open.iter_mut().zip(&self.samples).enumerate() {
             *open = sample[CLOSED] < 1.0;
+            if *open {
+                let (x, y) = (i % TILE_WIDTH, i / TILE_WIDTH);
+                (lo, hi) = ((lo.0.min(x), lo.1.min(y)), (hi.0.max(x + 1), hi.1.max(y + 1)));
+            }
         }
-        self.has_behind = self.open.contains(&true);
+        self.has_behind = hi.0 > 0;
         if self.has_behind {
+            let (lo, hi) = ((corner.0 + lo.0, corner.1 + lo.1), (corner.0 + hi.0, corner.1 + hi.1));
+            let splats = || splats().filter(|s| !s.is_ball() && s.touches(lo, hi));
             self.nearest_behind.fill(0.0);
             self.nearest_back.fill(0.0);
             self.behind.fill([0.0; CHANNELS]);
             self.inside.fill(0.0);
             self.beyond.fill(0.0);
-            for splat in splats().filter(|s| !s.is_ball()) {
+            for splat in splats() {
                 self.find_behind(splat, corner);
             }
-            for splat in splats().filter(|s| !s.is_ball()) {
+            for splat in splats() {
                 self.blend_behind(splat, corner);
             }
         }
@@ -107,9 +116,9 @@ impl Tile {
                 }
             });
         } else {
-            s.for_each_sample(corner, |i, square, depth| {
+            s.for_each_sample(corner, |i, place, depth| {
                 if depth >= nearest[i] - s.slack {
-                    s.add(&mut samples[i], square, depth);
+                    s.add(&mut samples[i], place, depth);
                 }
             });
         }
@@ -126,18 +135,18 @@ impl Tile {
     }
 
     fn blend_behind(&mut self, s: &ScreenSplat, corner: (usize, usize)) {
-        s.for_each_sample(corner, |i, square, depth| {
+        s.for_each_sample(corner, |i, place, depth| {
             if !self.open[i] {
                 return;
             }
             let near_front = depth >= self.nearest[i] - s.slack;
             if !s.back && !near_front && depth >= self.nearest_behind[i] - s.slack {
-                s.add(&mut self.behind[i], square, depth);
+                s.add(&mut self.behind[i], place, depth);
             } else if s.back && self.nearest[i] > 0.0 {
                 let sum = if depth > self.nearest_behind[i] { &mut self.inside[i] } else { &mut self.beyond[i] };
-                *sum += (1.0 - square) * (1.0 - square) * s.attributes[CLOSED];
+                *sum += place.weight() * s.attributes[CLOSED];
             } else if s.back && self.nearest[i] == 0.0 && depth >= self.nearest_back[i] - s.slack {
-                s.add(&mut self.behind[i], square, depth);
+                s.add(&mut self.behind[i], place, depth);
             }
         });
     }

@@ -23,6 +23,8 @@ const WRAP: f32 = 0.12;
 
 /// Share of the light between near surfaces that bounces on.
 const BOUNCE: f32 = 0.8;
+/// Share of the sky that the deepest crevice sees: the maps are too coarse to look into it.
+const CREVICE: f32 = 0.1;
 
 /// All that is the same for every pixel of a picture.
 pub(super) struct Shader<'a> {
@@ -107,11 +109,12 @@ impl<'a> Shader<'a> {
         }
         let facing = n.dot(view).max(0.05);
         let albedo = Vec3::new(s[ALBEDO], s[ALBEDO + 1], s[ALBEDO + 2]) * scale;
-        let [key_seen, sky_seen, below] = [s[SEEN] * scale, s[SEEN + 1] * scale, s[SEEN + 2] * scale];
+        let [key_seen, sky_seen, below] = [SEEN, SEEN + 1, SEEN + 2].map(|k| (s[k] * scale).clamp(0.0, 1.0));
 
         let key = ((n.dot(self.lamps.key) + WRAP) / (1.0 + WRAP)).max(0.0) * key_seen;
         // What is not sky is near matter of the same color that sees as much of it: L = s + (1 - s) albedo L. So bright
         // matter has lighter, colored crevices.
+        let sky_seen = CREVICE + (1.0 - CREVICE) * sky_seen;
         let sky_seen = Vec3::splat(sky_seen) / (1.0 - albedo * (BOUNCE * (1.0 - sky_seen)));
         let up = 0.5 + 0.5 * n.y;
         let ground_albedo = self.ground.first().map_or(Vec3::splat(0.3), |g| g.albedo);
@@ -182,9 +185,9 @@ impl Lamps {
     }
 }
 
-/// Whether a sample lies below the ground.
+/// Whether a sample lies below the ground, or in it but for rounding.
 fn below(floor: &FloorPixel, s: &[f32; CHANNELS]) -> bool {
-    s[INVERSE_DEPTH] <= floor.inverse_depth * s[WEIGHT]
+    s[INVERSE_DEPTH] <= floor.inverse_depth * 1.0002 * s[WEIGHT]
 }
 
 /// Opacity of a sample from how closed it is: full where a straight border runs, none a little outside.
@@ -248,5 +251,7 @@ fn same_surface(four: [&[f32; CHANNELS]; 4]) -> bool {
 
 /// A fixed pattern in 0 .. 1 that hides the steps of eight bits in smooth gradients.
 pub(super) fn dither(x: usize, y: usize) -> f32 {
-    (52.982_918 * (0.067_110_56 * x as f32 + 0.005_837_15 * y as f32).fract()).fract()
+    // Positive numbers: cutting to an integer is much quicker than asking for the fraction.
+    let fraction = |v: f32| v - (v as i32) as f32;
+    fraction(52.982_918 * fraction(0.067_110_56 * x as f32 + 0.005_837_15 * y as f32))
 }

@@ -2,19 +2,22 @@
 //!
 //! The light it sees is smoothed over the neighbors that face the same way, which takes the grain of the maps out; those
 //! that see nothing at all, because the place they were asked at lies behind the other wall of a crease, hardly count.
+//! How normals and light change from splat to splat is what they change over each, so that a few flat splats show a round
+//! edge round and a shadow's border straight (normals as in [BSK04]; there the change is known beforehand).
 //! Where the planes of neighbors cut a splat at a convex edge, it is clipped there, so that edges are straight although
 //! ellipses are round. How densely splats overlap says at which weight the surface counts as closed. All of it changes
 //! smoothly with the places and radii, and the order of the splats does not matter.
 
+use super::cells::{Cells, Near};
 use super::splats::Splats;
-use glam::{IVec3, Vec3};
+use glam::Vec3;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Splats around which light is gathered [radii].
 const REACH: f32 = 2.5;
 /// Normals that differ by more than this cosine make an edge.
-const EDGE: f32 = 0.85;
+const EDGE: f32 = 0.6;
 /// How far a clipped splat stands over the edge, so that none is left open [radii].
 const OVERHANG: f32 = 0.06;
 /// Planes farther away than this do not cut [half-axes].
@@ -22,6 +25,13 @@ const CUT_REACH: f32 = 1.6;
 /// Weight of the planes that are needed to clip, and how well they must agree: length of their mean normal.
 const ENOUGH: f32 = 0.8;
 const AGREED: f32 = 0.9;
+/// Neighbors that turn the normal are nearer than this [radii] and have normals of at least this cosine.
+const TURN_REACH: f32 = 1.8;
+const TURN: f32 = 0.4;
+/// Largest turn of the normal over a half-axis [rad].
+const STEEPEST: f32 = 0.7;
+/// Largest change of the light over a half-axis.
+const BRIGHTEST: f32 = 0.25;
 const CHUNK: usize = 512;
 
 /// What lies beyond a plane is not drawn: places p with p · normal > offset. A zero normal clips nothing.
@@ -31,12 +41,22 @@ pub(super) struct Clip {
     pub offset: f32,
 }
 
+/// Changes from the middle of a splat to the end of a half-axis.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Turn {
+    pub normal: Vec3,
+    /// Of the light as in `Vicinity::seen`.
+    pub seen: [f32; 3],
+}
+
 /// What the splats of a frame learned; written by `update`.
 #[derive(Debug, Default)]
 pub(super) struct Vicinity {
     /// Fraction of the key light, of the sky light, and brightness of the ground, smoothed.
     pub seen: Vec<[f32; 3]>,
     pub clips: Vec<Clip>,
+    /// What changes along each half-axis.
+    pub turns: Vec<[Turn; 2]>,
     /// How much larger the ellipses are drawn, so that their weights overlap well.
     pub grows: Vec<f32>,
     /// One over the summed weight at which the surface counts as closed.
@@ -57,6 +77,8 @@ impl Vicinity {
         self.seen.extend_from_slice(seen);
         self.clips.clear();
         self.clips.resize(count, Clip::default());
+        self.turns.clear();
+        self.turns.resize(count, [Turn::default(); 2]);
         self.overlaps.clear();
         self.overlaps.resize(count, 0.0);
         // What belongs to no surface are balls: drawn as they are, always closed.
@@ -71,16 +93,21 @@ impl Vicinity {
     }
 
     fn look_around(&mut self, splats: &Splats, seen: &[[f32; 3]], surface: Range<usize>) {
-        self.cells.build(splats, surface.clone());
+        self.cells.build(splats, surface.clone(), REACH);
         let cells = &self.cells;
         let smooth = self.seen[surface.clone()].par_chunks_mut(CHUNK);
         let clips = self.clips[surface.clone()].par_chunks_mut(CHUNK);
+        let turns = self.turns[surface.clone()].par_chunks_mut(CHUNK);
         let overlaps = self.overlaps[surface.clone()].par_chunks_mut(CHUNK);
-        smooth.zip(clips).zip(overlaps).enumerate().for_each(|(chunk, ((smooth, clips), overlaps))| {
+        let outs = smooth.zip(clips).zip(turns).zip(overlaps);
+        outs.enumerate().for_each_init(Near::default, |near, (chunk, (((smooth, clips), turns), overlaps))| {
+            near.home = None;
             for k in 0..smooth.len() {
-                let mut look = Look::new(splats, surface.start + chunk * CHUNK + k);
-                cells.for_each_near(look.position, |j| look.at(splats, seen, j));
-                (smooth[k], clips[k], overlaps[k]) = look.result();
+                let mut look = Look::new(splats, seen, surface.start + chunk * CHUNK + k);
+                cells.find_near(look.position, near);
+                near.list.iter().for_each(|&j| look.at(splats, seen, j as usize));
+                smooth[k] = look.sum.map(|s| s / look.weight.max(1e-9));
+                (clips[k], turns[k], overlaps[k]) = (look.clip(), look.turn(), look.overlap);
             }
         });
     }
@@ -105,6 +132,8 @@ struct Look {
     position: Vec3,
     normal: Vec3,
     axes: [Vec3; 2],
+    /// One over the squared lengths of the half-axes.
+    inverse_squares: [f32; 2],
     radius: f32,
     /// Area over that of a disk of its radius.
     roundness: f32,
@@ -115,14 +144,19 @@ struct Look {
     cut_offset: f32,
     cut_weight: f32,
     overlap: f32,
+    /// Least squares of the change of the normal: moments of the places in half-axes, and with the changes.
+    moments: [f32; 3],
+    changes: [Turn; 2],
+    own_seen: [f32; 3],
 }
 
 impl Look {
-    fn new(splats: &Splats, i: usize) -> Self {
+    fn new(splats: &Splats, seen: &[[f32; 3]], i: usize) -> Self {
         Self {
             position: splats.positions[i],
             normal: splats.normals[i],
             axes: [splats.axes_u[i], splats.axes_v[i]],
+            inverse_squares: [splats.axes_u[i], splats.axes_v[i]].map(|a| 1.0 / a.length_squared().max(1e-30)),
             radius: splats.radii[i],
             roundness: splats.axes_u[i].cross(splats.axes_v[i]).length() / (splats.radii[i] * splats.radii[i]),
             sum: [0.0; 3],
@@ -131,6 +165,9 @@ impl Look {
             cut_offset: 0.0,
             cut_weight: 0.0,
             overlap: 0.0,
+            moments: [0.0; 3],
+            changes: [Turn::default(); 2],
+            own_seen: seen[i],
         }
     }
 
@@ -156,6 +193,20 @@ impl Look {
             }
             self.weight += weight;
         }
+        if alike > TURN && square < TURN_REACH * TURN_REACH {
+            let [u, v] = self.axes;
+            let (a, b) = (d.dot(u) * self.inverse_squares[0], d.dot(v) * self.inverse_squares[1]);
+            let (near, change) = (1.0 - square / (TURN_REACH * TURN_REACH), normal - self.normal);
+            let weight = near * (alike - TURN);
+            let (wa, wb) = (weight * a, weight * b);
+            self.moments = [self.moments[0] + wa * a, self.moments[1] + wa * b, self.moments[2] + wb * b];
+            for (sum, w) in self.changes.iter_mut().zip([wa, wb]) {
+                sum.normal += w * change;
+                for k in 0..3 {
+                    sum.seen[k] += w * (seen[j][k] - self.own_seen[k]);
+                }
+            }
+        }
         if alike < EDGE {
             self.cut(splats, j, d, normal);
         }
@@ -177,8 +228,20 @@ impl Look {
         }
     }
 
-    fn result(self) -> ([f32; 3], Clip, f32) {
-        (self.sum.map(|s| s / self.weight.max(1e-9)), self.clip(), self.overlap)
+    /// What changes along each half-axis; it leans toward nothing where few neighbors tell.
+    fn turn(&self) -> [Turn; 2] {
+        let lean = 0.1 + 0.02 * (self.moments[0] + self.moments[2]);
+        let (xx, xy, yy) = (self.moments[0] + lean, self.moments[1], self.moments[2] + lean);
+        let inverse = 1.0 / (xx * yy - xy * xy).max(1e-9);
+        let solve = |p: f32, q: f32| {
+            let [a, b] = self.changes;
+            let normal = (a.normal * p + b.normal * q) * inverse;
+            // Only across the normal, and no wilder than a splat can show.
+            let normal = (normal - self.normal * self.normal.dot(normal)).clamp_length_max(STEEPEST);
+            let seen = [0, 1, 2].map(|k| ((a.seen[k] * p + b.seen[k] * q) * inverse).clamp(-BRIGHTEST, BRIGHTEST));
+            Turn { normal, seen }
+        };
+        [solve(yy, -xy), solve(-xy, xx)]
     }
 
     /// The mean of the planes that cut, if several agree: one that is turned the wrong way must not tear a hole.
@@ -190,81 +253,6 @@ impl Look {
         let inverse = 1.0 / self.cut_weight;
         Clip { normal: self.cut_normal * inverse, offset: self.cut_offset * inverse + OVERHANG * self.radius }
     }
-}
-
-/// Splats of one surface by cells, in buckets by a hash of the cell; the buffers are reused.
-#[derive(Debug, Default)]
-struct Cells {
-    inverse_cell: f32,
-    mask: u64,
-    starts: Vec<u32>,
-    /// Cell and splat, bucket after bucket.
-    entries: Vec<(u64, u32)>,
-    keys: Vec<u64>,
-}
-
-impl Cells {
-    fn build(&mut self, splats: &Splats, surface: Range<usize>) {
-        let radii = &splats.radii[surface.clone()];
-        let mean = radii.iter().sum::<f32>() / radii.len().max(1) as f32;
-        self.inverse_cell = 1.0 / (REACH * mean).max(1e-20);
-        self.mask = (surface.len().next_power_of_two() as u64).max(64) - 1;
-        self.keys.clear();
-        let inverse_cell = self.inverse_cell;
-        self.keys.extend(splats.positions[surface.clone()].iter().map(|&p| key(cell(p, inverse_cell))));
-        self.starts.clear();
-        self.starts.resize(self.mask as usize + 2, 0);
-        for &key in &self.keys {
-            let bucket = self.bucket(key) + 1;
-            self.starts[bucket] += 1;
-        }
-        for b in 1..self.starts.len() {
-            self.starts[b] += self.starts[b - 1];
-        }
-        self.entries.clear();
-        self.entries.resize(surface.len(), (0, 0));
-        // Filling backwards turns the ends into starts and keeps the order.
-        for (k, &key) in self.keys.iter().enumerate().rev() {
-            let bucket = self.bucket(key) + 1;
-            self.starts[bucket] -= 1;
-            self.entries[self.starts[bucket] as usize] = (key, (surface.start + k) as u32);
-        }
-        let buckets = self.starts.len() - 1;
-        self.starts.copy_within(1..=buckets, 0);
-        self.starts[buckets] = surface.len() as u32;
-    }
-
-    fn bucket(&self, key: u64) -> usize {
-        ((key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) & self.mask) as usize
-    }
-
-    /// Calls `act` with the splats of the cell of a place and of those that touch it.
-    fn for_each_near(&self, p: Vec3, mut act: impl FnMut(usize)) {
-        let home = cell(p, self.inverse_cell);
-        for z in -1..=1 {
-            for y in -1..=1 {
-                for x in -1..=1 {
-                    let key = key(home + IVec3::new(x, y, z));
-                    let bucket = self.bucket(key);
-                    for &(other, j) in &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize] {
-                        if other == key {
-                            act(j as usize);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn cell(p: Vec3, inverse_cell: f32) -> IVec3 {
-    (p * inverse_cell).floor().clamp(Vec3::splat(-1e6), Vec3::splat(1e6)).as_ivec3()
-}
-
-/// A cell as one number: 21 bits per axis.
-fn key(cell: IVec3) -> u64 {
-    let bits = |v: i32| ((v + (1 << 20)) as u64) & 0x1f_ffff;
-    bits(cell.x) << 42 | bits(cell.y) << 21 | bits(cell.z)
 }
 
 #[cfg(test)]
@@ -310,6 +298,28 @@ mod tests {
                 assert_eq!(clip.normal, Vec3::ZERO, "{p}");
             }
         }
+    }
+
+    #[test]
+    fn normals_turn_with_the_surface() {
+        // On a cylinder of radius 5 about z, the normal turns by the way over the radius.
+        let mut splats = Splats::default();
+        for i in 0..400 {
+            let (angle, z) = (0.2 * (i / 20) as f32, (i % 20) as f32);
+            let normal = Vec3::new(angle.cos(), angle.sin(), 0.0);
+            splats.positions.push(5.0 * normal + z * Vec3::Z);
+            splats.axes_u.push(0.8 * Vec3::Z.cross(normal));
+            splats.axes_v.push(0.8 * Vec3::Z);
+            splats.normals.push(normal);
+            splats.radii.push(0.8);
+        }
+        splats.surfaces.push(0..400);
+        let mut vicinity = Vicinity::default();
+        vicinity.update(&splats, &[[1.0; 3]; 400]);
+        let (middle, along) = (210, Vec3::Z.cross(splats.normals[210]));
+        let [u, v] = vicinity.turns[middle];
+        assert!((u.normal.dot(along) - 0.16).abs() < 0.02 && v.normal.length() < 1e-3, "{u:?} {v:?}");
+        assert_eq!(u.seen, [0.0; 3]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Shape to points: volume samples that carry the shape's volume, surface patches, surfels.
 
+mod candidates;
 mod colors;
 mod depth;
 mod occupancy;

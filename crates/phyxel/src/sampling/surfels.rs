@@ -1,10 +1,12 @@
 //! Surfels that cover a shape's surface without holes.
 //!
-//! Many candidates on a triangulation of the surface; a blue-noise choice among them by darts of shrinking radius
-//! [MF92], evened out by two Lloyd steps; then each surfel is put on the surface and its ellipse made large enough to
-//! cover all candidates that are nearest to it. Candidates whose normals point elsewhere belong to another side or
-//! face: faces meet at a sharp edge with surfels of their own, and the sides of a thin sheet do not mix.
+//! Many candidates on a triangulation of the surface, more where it bends; a blue-noise choice among them by darts of
+//! shrinking radius [MF92], evened out by two Lloyd steps; then each surfel is put on the surface and its ellipse made
+//! large enough to cover all candidates that are nearest to it. Candidates whose normals point elsewhere belong to
+//! another side or face: faces meet at a sharp edge with surfels of their own, and the sides of a thin sheet do not mix.
+//! Surfels are flat, so they must be small where the surface bends: a first, even set of candidates says where.
 
+use super::candidates::{Candidate, SAME_SIDE, finenesses, nearest_alike, spread};
 use super::triangulation::Triangulation;
 use crate::geometry::Shape;
 use crate::neighbors::{Grid, cell_order};
@@ -15,8 +17,6 @@ use rayon::prelude::*;
 
 /// Most surfels of one shape.
 const MOST: usize = 5_000_000;
-/// Normals of the same piece of surface have at least this cosine.
-const SAME_SIDE: f64 = 0.5;
 
 /// Covers the surface of a bounded shape with `count` surfels (at most five million) of one sRGB color, in cell order.
 /// Empty when the shape is infinite, empty or too thin to be seen.
@@ -30,7 +30,8 @@ pub fn sample_surfels(shape: &dyn Shape, count: usize, color: [u8; 3], seed: u64
     let mut surface = Triangulation::new(shape, longest / 40.0);
     let area = |s: &Triangulation| (0..s.triangles.len()).map(|t| s.area_vector(t).length()).sum::<f64>();
     let spacing = (area(&surface) / count as f64).sqrt();
-    let edge = (2.5 * spacing).clamp(longest / 128.0, longest / 40.0);
+    // A fold that the triangles pass over stays open: they must be as fine as what can be drawn.
+    let edge = spacing.clamp(longest / 192.0, longest / 40.0);
     if edge < 0.9 * surface.edge || surface.triangles.is_empty() {
         surface = Triangulation::new(shape, edge);
     }
@@ -38,80 +39,74 @@ pub fn sample_surfels(shape: &dyn Shape, count: usize, color: [u8; 3], seed: u64
     if spacing.is_nan() || spacing <= 0.0 {
         return Surfels::default();
     }
-    let mut candidates = Candidates::on(&surface, if count > 100_000 { 4 } else { 8 } * count, spacing, seed);
-    // The triangles do not know folds finer than themselves; without this their surfels would stick out of creases.
-    candidates.all.par_iter_mut().for_each(|c| c.settle(shape, spacing));
+    let candidates = Candidates::graded(&surface, shape, count, spacing, seed);
     let mut chosen = candidates.choose(count, mix(seed, 1));
     for _ in 0..2 {
         let owners = candidates.owners(&chosen);
         candidates.center(&owners, &mut chosen);
     }
-    chosen.par_iter_mut().for_each(|c| c.settle(shape, spacing));
+    chosen.par_iter_mut().for_each(|c| {
+        c.settle(shape, spacing);
+        c.leave_edge(shape, spacing);
+    });
     let order = cell_order(&chosen.iter().map(|c| c.position).collect::<Vec<_>>(), 4.0 * spacing);
     let chosen: Vec<Candidate> = order.iter().map(|&i| chosen[i as usize]).collect();
     candidates.ellipses(&chosen, color)
 }
 
-/// A place on the surface.
-#[derive(Debug, Clone, Copy, Default)]
-struct Candidate {
-    position: DVec3,
-    normal: DVec3,
-}
-
-impl Candidate {
-    /// Moves onto the surface and takes the normal there.
-    fn settle(&mut self, shape: &dyn Shape, spacing: f64) {
-        let start = *self;
-        for _ in 0..4 {
-            let distance = shape.distance(self.position);
-            if distance.abs() < 1e-4 * spacing {
-                break;
-            }
-            self.position -= shape.normal(self.position) * distance.clamp(-spacing, spacing);
-        }
-        // A hair outside: there the normal of an edge is not that of only one of its faces.
-        let normal = shape.normal(self.position + 1e-3 * spacing * start.normal);
-        if normal.is_normalized() {
-            self.normal = normal;
-        }
-        if !self.position.is_finite() {
-            *self = start;
-        }
-    }
-}
-
 struct Candidates {
     all: Vec<Candidate>,
-    /// Distance between surfels [m].
+    /// Distance between surfels on flat surface [m].
     spacing: f64,
-    /// Distance between candidates, about [m].
+    /// Distance between candidates on flat surface, about [m].
     gap: f64,
 }
 
 impl Candidates {
-    /// Spreads `count` candidates over the triangles, each triangle its share by area.
-    fn on(surface: &Triangulation, count: usize, spacing: f64, seed: u64) -> Self {
-        let areas: Vec<f64> = (0..surface.triangles.len()).map(|t| surface.area_vector(t).length()).collect();
-        let per_area = count as f64 / areas.iter().sum::<f64>();
-        // Running sum of areas: triangle t gets the whole numbers that its stretch contains.
-        let mut all = Vec::with_capacity(count + 1);
-        let mut sum = 0.5;
-        for (t, area) in areas.iter().enumerate() {
-            let first = sum as usize;
-            sum += area * per_area;
-            let [a, b, c] = surface.corners(t);
-            let normal = surface.area_vector(t).try_normalize().unwrap_or(DVec3::Y);
-            for k in first..sum as usize {
-                let mut random = Random::new(seed, k as u64);
-                let (mut u, mut v) = (random.unit(), random.unit());
-                if u + v > 1.0 {
-                    (u, v) = (1.0 - u, 1.0 - v);
-                }
-                all.push(Candidate { position: a + u * (b - a) + v * (c - a), normal });
-            }
+    /// Candidates for `count` surfels, dense where the surface bends.
+    fn graded(surface: &Triangulation, shape: &dyn Shape, count: usize, spacing: f64, seed: u64) -> Self {
+        let (first, second) = if count > 100_000 { (2, 4) } else { (4, 6) };
+        // The triangles do not know folds finer than themselves; without settling, surfels would stick out of creases.
+        let (mut even, triangles) = spread(surface, first * count, |_| 1.0, mix(seed, 2));
+        even.par_iter_mut().for_each(|c| c.settle(shape, spacing));
+        let fine = finenesses(&even, spacing);
+        for (c, &fine) in even.iter_mut().zip(&fine) {
+            c.fine = fine;
         }
-        Self { all, spacing, gap: 0.7 / per_area.sqrt() }
+        let positions: Vec<DVec3> = even.iter().map(|c| c.position).collect();
+        let grid = Grid::new(&positions, spacing);
+        let fineness = |c: &Candidate| nearest_alike(&grid, &even, c, spacing).map_or(1.0, |i| even[i].fine);
+        // The finest place that is known of each triangle.
+        let middle = |t: usize| {
+            let normal = surface.area_vector(t).normalize_or_zero();
+            Candidate { position: surface.corners(t).iter().sum::<DVec3>() / 3.0, normal, fine: 0.0 }
+        };
+        let mut finest: Vec<f64> = (0..surface.triangles.len()).into_par_iter().map(|t| fineness(&middle(t))).collect();
+        for (&t, &fine) in triangles.iter().zip(&fine) {
+            finest[t as usize] = finest[t as usize].min(fine);
+        }
+        // As many surfels in all, so that those on flat surface are farther apart.
+        let share = fine.iter().map(|f| 1.0 / (f * f)).sum::<f64>() / fine.len().max(1) as f64;
+        let spacing = spacing * share.sqrt();
+
+        // Every triangle gets what its finest place needs; of those a place keeps its part.
+        let areas = (0..surface.triangles.len()).map(|t| surface.area_vector(t).length());
+        let (all, fine_all) = areas.zip(&finest).fold((0.0, 0.0), |sum, (a, f)| (sum.0 + a, sum.1 + a / (f * f)));
+        let wanted =
+            ((second * count) as f64 * fine_all / (all * share)).clamp(count as f64, (8 * second * count) as f64);
+        let (mut dense, triangles) = spread(surface, wanted as usize, |t| 1.0 / (finest[t] * finest[t]), seed);
+        dense.par_iter_mut().zip(&triangles).enumerate().for_each(|(k, (c, &t))| {
+            c.fine = fineness(c);
+            let part = finest[t as usize] / c.fine;
+            if Random::new(mix(seed, 3), k as u64).unit() > part * part {
+                c.fine = 0.0;
+            } else {
+                c.settle(shape, spacing);
+            }
+        });
+        dense.retain(|c| c.fine > 0.0);
+        let gap = 0.9 * spacing / (second as f64).sqrt();
+        Self { all: dense, spacing, gap }
     }
 
     /// Takes candidates in a random order, each if it is far enough from those taken before on the same side; the
@@ -133,9 +128,12 @@ impl Candidates {
                 let own = self.all[i];
                 taken.push(own);
                 closest[i] = 0.0;
-                grid.for_each_within(own.position, self.spacing, |j, r2| {
-                    if own.normal.dot(self.all[j].normal) > SAME_SIDE {
-                        closest[j] = closest[j].min(r2 as f32);
+                // Whoever finds it near is not much coarser.
+                let reach = self.spacing * (2.5 * own.fine).min(1.0);
+                grid.for_each_within(own.position, reach, |j, r2| {
+                    let other = &self.all[j];
+                    if own.normal.dot(other.normal) > SAME_SIDE {
+                        closest[j] = closest[j].min((r2 / (other.fine * other.fine)) as f32);
                     }
                 });
             }
@@ -150,7 +148,7 @@ impl Candidates {
         let grid = Grid::new(&positions, self.spacing);
         let owner = |c: &Candidate| {
             let mut best = (u32::MAX, f64::INFINITY);
-            for reach in [1.0, 2.5] {
+            for reach in [1.2 * c.fine, 2.5] {
                 grid.for_each_within(c.position, reach * self.spacing, |j, r2| {
                     let nearer = r2 < best.1 || (r2 == best.1 && (j as u32) < best.0);
                     if nearer && chosen[j].normal.dot(c.normal) > SAME_SIDE {
@@ -227,7 +225,8 @@ impl Candidates {
         // The scale at which the farthest candidate is covered, and what lies between it and the next one. A disc that
         // covers a square cell has a radius of 0.71 spacings.
         let farthest = owned.iter().map(flat).map(|d| DVec2::new(d.dot(along), d.dot(across)).length());
-        let scale = (farthest.fold(0.0, f64::max) + self.gap).clamp(0.75 * self.spacing, 2.5 * self.spacing);
+        let spacing = self.spacing * own.fine;
+        let scale = (farthest.fold(0.0, f64::max) + self.gap * own.fine).clamp(0.75 * spacing, 2.5 * spacing);
         [(cos * x + sin * y) * scale / stretch, (cos * y - sin * x) * scale * stretch]
     }
 }
@@ -240,7 +239,7 @@ mod tests {
     /// Part of random places on the surface that no surfel ellipse covers, looking along the surfel's normal.
     fn uncovered(shape: &dyn Shape, surfels: &Surfels) -> f64 {
         let surface = Triangulation::new(shape, shape.bounds().size().max_element() / 60.0);
-        let places = Candidates::on(&surface, 20_000, 1.0, 99).all;
+        let places = spread(&surface, 20_000, |_| 1.0, 99).0;
         let positions: Vec<DVec3> = surfels.positions.iter().map(|p| p.as_dvec3()).collect();
         let largest = surfels.axes_u.iter().chain(&surfels.axes_v).fold(0.0f32, |m, a| m.max(a.length()));
         let grid = Grid::new(&positions, f64::from(largest));

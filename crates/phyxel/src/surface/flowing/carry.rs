@@ -10,6 +10,8 @@ use rayon::prelude::*;
 const FADE: f32 = 0.1;
 /// Farthest way to the implicit surface [spacings of the points].
 const FARTHEST: f32 = 1.0;
+/// Distances from the implicit surface, in parts of that, at which a surfel begins to fade and must fade.
+const LOST: (f32, f32) = (0.7, 1.0);
 /// Part of the way that an ellipse goes to its due size in a frame.
 const RESIZE: f32 = 0.25;
 /// Surfels per parallel task.
@@ -79,18 +81,26 @@ fn advect(e: &mut Element, moved: &Moved) {
     (e.axis_u, e.axis_v) = (u, v);
 }
 
-/// Fades a surfel toward the implicit surface; false if it has faded whole and there is no such surface near.
+/// Fades a surfel toward the implicit surface; false if there is no such surface near and it has faded whole, or the
+/// matter has left it behind.
 fn settle(e: &mut Element, flow: f32, around: &Around, s: &Scratch, list: &mut Vec<u32>) -> bool {
     let field = &s.field;
-    let faded = flow.max(e.blend).min(e.blend + FADE);
-    // Whole fades are exact, so that the surfel is on the surface and free to be moved along it.
-    let part = if faded >= 1.0 { 1.0 } else { (faded - e.blend) / (1.0 - e.blend) };
     let free = e.blend >= 1.0;
-    e.blend = faded;
     let place = if free { e.position + around.push } else { e.position };
     let local = (place.as_dvec3() - field.middle).as_vec3a();
-    let Some(on) = field.project(local, FARTHEST * s.largest as f32, list) else { return faded < 1.0 };
+    let farthest = FARTHEST * s.largest as f32;
+    let Some(on) = field.project(local, farthest, list) else {
+        // Deep inside it may still have to come up; where there is no matter at all, it has been left behind.
+        e.blend = flow.max(e.blend).min(e.blend + FADE);
+        return e.blend < 1.0 && field.touches(local, list);
+    };
     let target = Vec3::from(on.position) + field.middle.as_vec3();
+    // What lies far off the matter has lost its detail, however little flows there.
+    let lost = ((target - place).length() / farthest - LOST.0) / (LOST.1 - LOST.0);
+    let faded = flow.max(lost.min(1.0)).max(e.blend).min(e.blend + FADE);
+    // Whole fades are exact, so that the surfel is on the surface and free to be moved along it.
+    let part = if faded >= 1.0 { 1.0 } else { (faded - e.blend) / (1.0 - e.blend) };
+    e.blend = faded;
     e.position = place + part * (target - place);
     let blended = e.normal + part * (Vec3::from(on.normal) - e.normal);
     e.normal = blended.try_normalize().filter(|_| blended.length() > 0.1).unwrap_or(on.normal.into());

@@ -173,6 +173,12 @@ impl Field {
         None
     }
 
+    /// Whether there is matter at `p` (relative to `middle`), or hardly any.
+    pub fn touches(&self, p: Vec3A, list: &mut Vec<u32>) -> bool {
+        self.gather(p, 0.0, list);
+        self.sample(p, list).density > 0.05 * ISO
+    }
+
     fn nearest(&self, p: Vec3A, list: &[u32]) -> Option<u32> {
         let mut best = (f32::INFINITY, None);
         for &j in list {
