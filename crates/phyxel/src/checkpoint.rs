@@ -29,6 +29,7 @@ struct Header {
     plastic: usize,
     work: f64,
     dissipated: f64,
+    switched: f64,
     /// Numbers of heat.
     heat: usize,
     guard: String,
@@ -94,6 +95,7 @@ impl Simulation for World {
             plastic: plastic.len(),
             work: self.work,
             dissipated: self.dissipated,
+            switched: self.switched,
             heat: heat.len(),
             guard: self.guard.state(),
         };
@@ -175,6 +177,7 @@ impl Simulation for World {
             return Err(damaged("the state of its melted matter cannot be read"));
         }
         self.update_melted_fractions();
+        self.switched = header.switched;
         if !surface.is_empty() && self.flowing.restore(surface, header.points).is_none() {
             return Err(damaged("the surface of its melted matter cannot be read"));
         }

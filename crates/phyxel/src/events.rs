@@ -37,8 +37,7 @@ impl World {
             }
         }
         if any {
-            // Going back must not go behind the event, and it may have changed the energy.
-            self.guard.forget_energy();
+            // Going back must not go behind the event.
             self.save_only_snapshot();
         }
         Ok(())
@@ -49,7 +48,7 @@ impl World {
         self.events[k].done = true;
         self.event_log.push(k);
         let action = self.events[k].spec.action.clone();
-        self.apply_action(&action)
+        self.switch(|world| world.apply_action(&action))
     }
 
     fn is_due(&self, k: usize) -> bool {
@@ -78,7 +77,7 @@ impl World {
                 if let Some(law) = self.mls.laws().nth(b) {
                     self.flow.set_material(b, &material, law);
                 }
-                self.update_phases();
+                self.change_phases();
                 if let Some(heat) = &mut self.heat {
                     heat.set_material(b, &material, &self.points);
                 }

@@ -39,9 +39,11 @@ pub mod guard;
 
 pub mod body;
 mod checkpoint;
+mod demand;
 pub mod events;
 pub mod external;
 mod flowing;
+mod groups;
 pub mod pins;
 mod setup;
 mod step;

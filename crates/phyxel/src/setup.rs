@@ -110,6 +110,7 @@ impl World {
             guard: Guard::default(),
             work: 0.0,
             dissipated: 0.0,
+            switched: 0.0,
             rescues: Vec::new(),
             undamped_time: 0.0,
             smoothing: Default::default(),
@@ -137,6 +138,7 @@ impl World {
         };
         world.start_moving();
         world.start_flow();
+        world.warnings.extend(world.describe_demands());
         world.guard = Guard::new(world.limits());
         Ok(world)
     }

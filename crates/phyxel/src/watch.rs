@@ -79,8 +79,26 @@ impl World {
             stored: elastic.iter().sum::<f64>() + self.body_contacts.energy(),
             gravity: -all.mass * self.scene.gravity.dot(all.center),
             work: self.work,
+            switched: self.switched,
             dissipated: self.dissipated,
         })
+    }
+
+    /// Does what changes materials or phases, and books the energy that it puts in or takes.
+    pub(crate) fn switch<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.mechanical_energy();
+        let result = change(self);
+        self.switched += self.mechanical_energy() - before;
+        result
+    }
+
+    /// Kinetic and stored energy and that in the field of gravity, at the present positions [J].
+    fn mechanical_energy(&mut self) -> f64 {
+        let all = crate::measure::totals(&self.points, 0..self.points.len());
+        let mut elastic = vec![0.0; self.bodies.len()];
+        self.mls.elastic_energy(&self.points, &mut elastic);
+        let flow = self.flow.measure_energy(&self.points, &self.colliders);
+        all.kinetic - all.mass * self.scene.gravity.dot(all.center) + elastic.iter().sum::<f64>() + flow
     }
 
     fn fill(&self, snapshot: &mut Snapshot) {
@@ -93,7 +111,7 @@ impl World {
         snapshot.vectors.extend(self.pins.iter().map(|p| p.impulse));
         snapshot.vectors.extend_from_slice(&self.collider_impulses);
         snapshot.numbers.clear();
-        snapshot.numbers.extend([self.undamped_time, self.work, self.dissipated]);
+        snapshot.numbers.extend([self.undamped_time, self.work, self.dissipated, self.switched]);
         if let Some(heat) = &self.heat {
             heat.save(&mut snapshot.numbers);
         }
@@ -117,8 +135,10 @@ impl World {
             pin.impulse = *impulse;
         }
         self.collider_impulses.copy_from_slice(colliders);
-        if let Some((&[undamped, work, dissipated], numbers)) = snapshot.numbers.split_first_chunk() {
+        let mut booked = self.switched;
+        if let Some((&[undamped, work, dissipated, switched], numbers)) = snapshot.numbers.split_first_chunk() {
             (self.undamped_time, self.work, self.dissipated) = (undamped, work, dissipated);
+            booked = switched;
             if let Some(heat) = &mut self.heat {
                 // It always fits: the snapshot is of this world.
                 let _ = heat.load(numbers);
@@ -127,6 +147,7 @@ impl World {
         self.mls.set_plastic_strains(&snapshot.tensors);
         self.flow.restore(&snapshot.flow);
         self.update_melted_fractions();
+        self.switched = booked;
         self.guard = guard;
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);

@@ -71,6 +71,8 @@ pub struct World {
     pub(crate) work: f64,
     /// Energy that plastic flow has taken since the start [J]. Written by the stress phase.
     pub(crate) dissipated: f64,
+    /// Energy that changes of material and phase have put in since the start [J]. Written by `switch`.
+    pub(crate) switched: f64,
     /// What the guard mended since the last frame.
     pub(crate) rescues: Vec<Rescue>,
     /// Time since damping was last applied [s]. Written by `damp`.
@@ -222,6 +224,9 @@ impl World {
             elastic: elastic.iter().sum(),
             gravity: -all.mass * self.scene.gravity.dot(all.center),
             heat: self.heat.as_ref().map_or(0.0, Heat::content_above_start),
+            work: self.work,
+            dissipated: self.dissipated,
+            switched: self.switched,
             momentum: all.momentum,
             angular: all.angular,
             mass: all.mass,

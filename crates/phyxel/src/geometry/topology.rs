@@ -3,6 +3,7 @@
 use super::mesh::{Mesh, area_vector};
 use super::read::triangulate;
 use super::winding::solid_angle;
+use crate::groups::Groups;
 use glam::DVec3;
 use std::collections::HashMap;
 use std::f64::consts::PI;
@@ -165,16 +166,15 @@ impl Edges {
 
     /// For each triangle the number of its piece.
     pub fn pieces(&self, triangles: usize) -> (Vec<u32>, usize) {
-        let mut parent: Vec<u32> = (0..triangles as u32).collect();
+        let mut groups = Groups::new(triangles);
         for pair in self.groups().flat_map(|g| g.windows(2)) {
-            let (a, b) = (root(&mut parent, pair[0].triangle()), root(&mut parent, pair[1].triangle()));
-            parent[a.max(b)] = a.min(b) as u32;
+            groups.unite(pair[0].triangle() as u32, pair[1].triangle() as u32);
         }
         let mut count = 0;
         let mut pieces = vec![0; triangles];
         for t in 0..triangles {
-            let r = root(&mut parent, t);
-            // The root is the least triangle of its piece, so it was numbered before.
+            let r = groups.lowest(t as u32) as usize;
+            // That is the least triangle of its piece, so it was numbered before.
             pieces[t] = if r == t {
                 count += 1;
                 count - 1
@@ -184,14 +184,6 @@ impl Edges {
         }
         (pieces, count as usize)
     }
-}
-
-fn root(parent: &mut [u32], mut t: usize) -> usize {
-    while parent[t] as usize != t {
-        parent[t] = parent[parent[t] as usize];
-        t = parent[t] as usize;
-    }
-    t
 }
 
 /// Triangles one way minus triangles the other way.

@@ -77,8 +77,10 @@ pub struct Energy {
     pub stored: f64,
     /// In the field of gravity [J].
     pub gravity: f64,
-    /// Work done since the start by forces, pins and moving colliders, and energy changes made by events [J].
+    /// Work done since the start by forces, pins and moving colliders [J].
     pub work: f64,
+    /// Put in since the start by changes of material and phase [J].
+    pub switched: f64,
     /// Taken by plastic flow since the start [J].
     pub dissipated: f64,
 }
@@ -226,12 +228,6 @@ impl Guard {
         Verdict::Rescue(explain::rescue(trouble, &culprit, reading))
     }
 
-    /// Forgets the energies: after an event that changes materials.
-    pub fn forget_energy(&mut self) {
-        self.memory.lowest = None;
-        self.memory.largest = 0.0;
-    }
-
     /// What must survive a restart, as text.
     pub fn state(&self) -> String {
         serde_json::to_string(&self.memory.finite()).unwrap_or_default()
@@ -283,7 +279,7 @@ impl Guard {
 impl Energy {
     /// What is there or has gone into plastic flow, less what was put in [J]; can only fall.
     fn total(&self) -> f64 {
-        self.kinetic + self.stored + self.gravity + self.dissipated - self.work
+        self.kinetic + self.stored + self.gravity + self.dissipated - self.work - self.switched
     }
 }
 

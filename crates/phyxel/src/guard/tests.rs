@@ -18,7 +18,7 @@ fn culprit() -> Culprit {
 }
 
 fn energy(kinetic: f64, stored: f64, gravity: f64, work: f64) -> Option<Energy> {
-    Some(Energy { kinetic, stored, gravity, work, dissipated: 0.0 })
+    Some(Energy { kinetic, stored, gravity, work, switched: 0.0, dissipated: 0.0 })
 }
 
 #[test]

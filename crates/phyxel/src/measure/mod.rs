@@ -35,6 +35,12 @@ pub struct MetricsRow {
     pub gravity: f64,
     /// Heat content above the start [J].
     pub heat: f64,
+    /// Work done since the start by forces, pins and moving colliders [J].
+    pub work: f64,
+    /// Taken by plastic flow since the start [J].
+    pub dissipated: f64,
+    /// Put in since the start by changes of material and phase [J].
+    pub switched: f64,
     /// Momentum [kg m/s].
     pub momentum: DVec3,
     /// Angular momentum about the center of mass [kg m²/s].
@@ -63,7 +69,7 @@ pub struct MetricsRow {
 
 impl MetricsRow {
     /// Names of the columns, in the order of [`MetricsRow::values`].
-    pub const COLUMNS: [&'static str; 25] = [
+    pub const COLUMNS: [&'static str; 28] = [
         "frame",
         "time",
         "dt_min",
@@ -73,6 +79,9 @@ impl MetricsRow {
         "elastic",
         "gravity",
         "heat",
+        "work",
+        "dissipated",
+        "switched",
         "momentum_x",
         "momentum_y",
         "momentum_z",
@@ -92,7 +101,7 @@ impl MetricsRow {
     ];
 
     /// The values as numbers.
-    pub fn values(&self) -> [f64; 25] {
+    pub fn values(&self) -> [f64; 28] {
         [
             f64::from(self.frame),
             self.time,
@@ -103,6 +112,9 @@ impl MetricsRow {
             self.elastic,
             self.gravity,
             self.heat,
+            self.work,
+            self.dissipated,
+            self.switched,
             self.momentum.x,
             self.momentum.y,
             self.momentum.z,

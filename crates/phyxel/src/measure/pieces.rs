@@ -1,23 +1,16 @@
 //! Connected pieces of matter.
 
+use crate::groups::Groups;
+
 /// Number of connected pieces among `count` points when `neighbors(i)` are joined to `i`.
 pub fn count_pieces<N: Iterator<Item = usize>>(count: usize, neighbors: impl Fn(usize) -> N) -> usize {
-    let mut parents: Vec<usize> = (0..count).collect();
+    let mut groups = Groups::new(count);
     for i in 0..count {
         for j in neighbors(i) {
-            let (a, b) = (root(&mut parents, i), root(&mut parents, j));
-            parents[a.max(b)] = a.min(b);
+            groups.unite(i as u32, j as u32);
         }
     }
-    (0..count).filter(|&i| parents[i] == i).count()
-}
-
-fn root(parents: &mut [usize], mut i: usize) -> usize {
-    while parents[i] != i {
-        parents[i] = parents[parents[i]];
-        i = parents[i];
-    }
-    i
+    groups.count()
 }
 
 #[cfg(test)]

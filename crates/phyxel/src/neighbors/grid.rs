@@ -170,6 +170,16 @@ impl Grid {
         (self.cell(p - radius), self.cell(p + radius))
     }
 
+    /// Original index of each point in cell order.
+    pub(crate) fn order(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Cells along each axis (x fastest), whether their numbers go around, and where each begins in cell order.
+    pub(crate) fn cells(&self) -> ([usize; 3], [bool; 3], &[u32]) {
+        (self.dims.map(|d| d as usize), self.wrapped, &self.starts)
+    }
+
     /// Position of a sorted point.
     pub(super) fn position(&self, sorted: usize) -> DVec3 {
         self.sorted[sorted]

@@ -40,6 +40,7 @@ impl Matter<'_> {
         self.labels[i] != self.labels[j] && self.is_within(i, j, TOUCH_REACH)
     }
 
+    #[inline]
     fn is_within(&self, i: usize, j: usize, reach: f64) -> bool {
         let limit = reach * 0.5 * (self.spacings[i] + self.spacings[j]);
         (self.positions[j] - self.positions[i]).length_squared() < limit * limit
@@ -49,8 +50,6 @@ impl Matter<'_> {
 /// Finds linked pairs; keeps its buffers from call to call.
 #[derive(Debug, Clone, Default)]
 pub struct Linker {
-    /// Per pair of the near lists: whether it is kept.
-    kept: Vec<bool>,
     /// Direct bonds of each point.
     bonds: Neighborhoods,
 }
@@ -59,68 +58,80 @@ impl Linker {
     /// Writes those pairs of `near` that are linked to `out`, in the same order. `near` must hold j for i whenever it
     /// holds i for j and must reach `BOND_REACH` spacings; then `out` is symmetric too.
     pub fn link(&mut self, matter: &Matter, near: &Neighborhoods, out: &mut Neighborhoods) {
-        self.mark(near, |i, list, kept, _| {
-            for (&j, kept) in list.iter().zip(kept) {
-                *kept = matter.is_bond(i, j as usize);
+        let one_piece = matter.labels.windows(2).all(|l| l[0] == l[1]);
+        sift(near, &mut self.bonds, |i, list, kept, _| {
+            if one_piece {
+                list.iter().for_each(|&j| kept.push_if(j, matter.is_within(i, j as usize, BOND_REACH)));
+            } else {
+                list.iter().for_each(|&j| kept.push_if(j, matter.is_bond(i, j as usize)));
             }
         });
-        select(near, &self.kept, &mut self.bonds);
-        let bonds = std::mem::take(&mut self.bonds);
-        self.mark(near, |i, list, kept, stamps| {
+        let bonds = |i: usize| &self.bonds.neighbors[self.bonds.starts[i] as usize..self.bonds.starts[i + 1] as usize];
+        sift(near, out, |i, list, kept, stamps| {
             // Everything one or two bonds away carries the stamp of this point.
             let stamp = i as u32 + 1;
-            for k in bonds.of(i) {
-                stamps[k] = stamp;
-                bonds.of(k).for_each(|j| stamps[j] = stamp);
+            for &k in bonds(i) {
+                stamps[k as usize] = stamp;
+                bonds(k as usize).iter().for_each(|&j| stamps[j as usize] = stamp);
             }
-            for (&j, kept) in list.iter().zip(kept) {
-                *kept = stamps[j as usize] == stamp || matter.is_touch(i, j as usize);
+            if one_piece {
+                list.iter().for_each(|&j| kept.push_if(j, stamps[j as usize] == stamp));
+            } else {
+                let linked = |j: usize| stamps[j] == stamp || matter.is_touch(i, j);
+                list.iter().for_each(|&j| kept.push_if(j, linked(j as usize)));
             }
         });
-        self.bonds = bonds;
-        select(near, &self.kept, out);
     }
 
     /// The direct bonds found by the last `link`: pairs of one piece closer than `BOND_REACH` spacings.
     pub fn bonds(&self) -> &Neighborhoods {
         &self.bonds
     }
+}
 
-    /// Lets `judge` fill `kept` for the pairs of each point; it also gets one stamp per point, its own for each task.
-    fn mark(&mut self, near: &Neighborhoods, judge: impl Fn(usize, &[u32], &mut [bool], &mut [u32]) + Sync) {
-        self.kept.resize(near.neighbors.len(), false);
-        let mut tasks = Vec::with_capacity(near.len().div_ceil(CHUNK));
-        let mut rest = self.kept.as_mut_slice();
-        for first in (0..near.len()).step_by(CHUNK) {
-            let end = (first + CHUNK).min(near.len());
-            let (own, tail) = rest.split_at_mut((near.starts[end] - near.starts[first]) as usize);
-            tasks.push((first..end, own));
-            rest = tail;
-        }
-        tasks.into_par_iter().for_each_init(
-            || vec![0u32; near.len()],
-            |stamps, (range, mut own)| {
-                for i in range {
-                    let list = &near.neighbors[near.starts[i] as usize..near.starts[i + 1] as usize];
-                    let (kept, tail) = own.split_at_mut(list.len());
-                    judge(i, list, kept, stamps);
-                    own = tail;
-                }
-            },
-        );
+/// What is kept of the lists of one task. Every candidate is written and the end moves only past the kept: no branch to
+/// mispredict.
+struct Kept {
+    list: Vec<u32>,
+    len: usize,
+}
+
+impl Kept {
+    #[inline(always)]
+    fn push_if(&mut self, j: u32, kept: bool) {
+        self.list[self.len] = j;
+        self.len += usize::from(kept);
     }
 }
 
-/// The pairs of `near` that are kept.
-fn select(near: &Neighborhoods, kept: &[bool], out: &mut Neighborhoods) {
+/// Writes those pairs of `near` to `out` that `judge` pushes, point by point; it also gets one stamp per point, its own for
+/// each task.
+fn sift(near: &Neighborhoods, out: &mut Neighborhoods, judge: impl Fn(usize, &[u32], &mut Kept, &mut [u32]) + Sync) {
+    let sift_chunk = |stamps: &mut Vec<u32>, c: usize| {
+        let range = c * CHUNK..((c + 1) * CHUNK).min(near.len());
+        let total = (near.starts[range.end] - near.starts[range.start]) as usize;
+        // One more, where the last one that is not kept goes.
+        let mut kept = Kept { list: vec![0; total + 1], len: 0 };
+        let ends: Vec<u32> = range
+            .map(|i| {
+                let list = &near.neighbors[near.starts[i] as usize..near.starts[i + 1] as usize];
+                judge(i, list, &mut kept, stamps);
+                kept.len as u32
+            })
+            .collect();
+        kept.list.truncate(kept.len);
+        (ends, kept.list)
+    };
+    let tasks = (0..near.len().div_ceil(CHUNK)).into_par_iter();
+    let chunks: Vec<_> = tasks.map_init(|| vec![0u32; near.len()], sift_chunk).collect();
     out.starts.clear();
     out.starts.push(0);
     out.neighbors.clear();
-    for i in 0..near.len() {
-        let row = near.starts[i] as usize..near.starts[i + 1] as usize;
-        let pairs = near.neighbors[row.clone()].iter().zip(&kept[row]);
-        out.neighbors.extend(pairs.filter(|(_, kept)| **kept).map(|(j, _)| *j));
-        out.starts.push(out.neighbors.len() as u32);
+    out.neighbors.reserve(chunks.iter().map(|(_, kept)| kept.len()).sum());
+    for (ends, kept) in &chunks {
+        let first = out.neighbors.len() as u32;
+        out.starts.extend(ends.iter().map(|end| first + end));
+        out.neighbors.extend_from_slice(kept);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Point algebra of melt stencils, eight points in lanes; matrices row by row.
 
 use super::lanes::{Lanes, Row};
-use super::melt::{CONTROL, FADE, MeltMatter, Scale, full_trace};
+use super::melt::{CONTROL, FADE, MeltMatter, SPIN_SLACK, Scale, full_trace};
 use super::pairs::{Kind, SUPPORT};
 
 /// A matrix in lanes.
@@ -192,6 +192,40 @@ fn absorb<L: Lanes>(strain: [L; 6], h: &Matrix<L>, turn_back: &Matrix<L>, kept: 
     [turned[0], turned[1], turned[2], turned[4], turned[5], turned[8]]
 }
 
+/// L = Ω + C (F - Ω A) B: the turn that fits best, and the filtered gradient of the rest.
+#[inline(always)]
+fn velocity_gradient<L: Lanes>(
+    a: &Matrix<L>,
+    flow: &Matrix<L>,
+    filter: &Matrix<L>,
+    inverse: &Matrix<L>,
+    cut: L,
+) -> Matrix<L> {
+    let zero = L::splat(0.0);
+    let trace = a[0] + a[4] + a[8];
+    let diagonal = trace + L::splat(SPIN_SLACK as f32) * (trace + cut);
+    let mut inertia = *a;
+    for k in 0..9 {
+        inertia[k] = if k % 4 == 0 { diagonal } else { zero } - a[k];
+    }
+    // Symmetric: the transpose of the inverse is the inverse.
+    let (m, _) = inverse_transposed(&inertia);
+    let torque = [flow[7] - flow[5], flow[2] - flow[6], flow[3] - flow[1]];
+    let along = |r: usize| m[r].mul_add(torque[0], m[r + 1].mul_add(torque[1], m[r + 2] * torque[2]));
+    let [x, y, z] = [along(0), along(3), along(6)];
+    let turn = [zero, zero - z, y, z, zero, zero - x, zero - y, x, zero];
+    let turned = product(&turn, a);
+    let mut rest = *flow;
+    for k in 0..9 {
+        rest[k] = flow[k] - turned[k];
+    }
+    let mut gradient = product(&product(filter, &rest), inverse);
+    for k in 0..9 {
+        gradient[k] = gradient[k] + turn[k];
+    }
+    gradient
+}
+
 /// From the sums of eight points to what they send. `sizes` in units; `dt` [s] over the length unit.
 #[inline(always)]
 pub(crate) fn charge<L: Lanes>(
@@ -211,7 +245,7 @@ pub(crate) fn charge<L: Lanes>(
     // The inverse is symmetric.
     let inverse = product(&a, &inverse_transposed(&square).0);
     let filter = product(&a, &inverse);
-    let gradient = product(&product(&filter, &sums.flow), &inverse);
+    let gradient = velocity_gradient(&a, &sums.flow, &filter, &inverse, cut);
 
     let flows = L::load(&constants.flows);
     let (mut d, dt) = (gradient, L::splat(dt));

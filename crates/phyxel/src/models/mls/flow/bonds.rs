@@ -155,17 +155,23 @@ impl Stencil {
         if !self.fits() {
             return self.evaluate_springs(kappa, vector);
         }
-        let gradient = self.gradient(&vector);
-        let mut plain = DMat3::ZERO;
-        for bond in &self.bonds {
-            plain += outer(vector(bond) * bond.weight, bond.rest);
+        let (mut gradient, mut plain) = (DMat3::ZERO, DMat3::ZERO);
+        for bond in &mut self.bonds {
+            let y = vector(bond);
+            gradient += outer(y - bond.rest, bond.slope);
+            plain += outer(y * bond.weight, bond.rest);
+            // Kept for the second loop, which puts the force in its place: positions are far away in memory.
+            bond.force = y;
+        }
+        if self.rank < 3 {
+            gradient = self.gradient(|bond| bond.force);
         }
         let plain = plain * self.inverse;
         let response = matter.law.respond(gradient, self.plastic);
         let stress = response.first_piola() * (stiffness * matter.volume);
         let mut squares = 0.0;
         for bond in &mut self.bonds {
-            let residual = vector(bond) - plain * bond.rest;
+            let residual = bond.force - plain * bond.rest;
             squares += bond.weight * residual.length_squared();
             bond.force = stress * bond.slope + residual * (kappa * bond.weight);
         }

@@ -45,6 +45,8 @@ pub(crate) trait Lanes:
     fn min(self, b: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
+    /// Whether any is above 0.
+    fn any_positive(self) -> bool;
     /// Difference of fixed-point coordinates [length units].
     fn vector(self, from: Self) -> Self;
     /// Adds the lanes to `sums`, exactly.
@@ -117,6 +119,10 @@ impl Lanes for Plain {
     #[inline(always)]
     fn sqrt(self) -> Self {
         each(self, self, |a, _| a.sqrt())
+    }
+    #[inline(always)]
+    fn any_positive(self) -> bool {
+        self.0.iter().fold(false, |any, &x| any | (x > 0.0))
     }
     #[inline(always)]
     fn vector(self, from: Self) -> Self {
@@ -210,6 +216,10 @@ mod avx2 {
         #[inline(always)]
         fn sqrt(self) -> Self {
             Self(unsafe { _mm256_sqrt_ps(self.0) })
+        }
+        #[inline(always)]
+        fn any_positive(self) -> bool {
+            unsafe { _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(self.0, _mm256_setzero_ps())) != 0 }
         }
         #[inline(always)]
         fn vector(self, from: Self) -> Self {

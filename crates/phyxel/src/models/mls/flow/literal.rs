@@ -1,6 +1,6 @@
 //! The formulas of `melt` word for word in f64: what the packed passes are checked against.
 
-use super::melt::{CONTROL, FADE, MeltMatter, NEAR, full_trace, spiky};
+use super::melt::{CONTROL, FADE, MeltMatter, NEAR, SPIN_SLACK, full_trace, spiky};
 use super::pairs::{Kind, Pairs, SUPPORT};
 use crate::linalg::{double_dot, outer, trace};
 use glam::{DMat3, DVec3};
@@ -66,7 +66,7 @@ impl Flow<'_> {
     /// Fits one slot to its linked neighbors.
     pub fn fit(&self, s: usize, slots: &[Slot], pairs: &Pairs) -> Fit {
         let own = &slots[s];
-        let (mut moment, mut flow, mut weight) = (DMat3::ZERO, DMat3::ZERO, 0.0);
+        let (mut moment, mut flow, mut weight, mut torque) = (DMat3::ZERO, DMat3::ZERO, 0.0, DVec3::ZERO);
         let mut density = own.volume * spiky(0.0, SUPPORT * own.size);
         for &t in pairs.linked_of(s) {
             let other = &slots[t as usize];
@@ -80,6 +80,7 @@ impl Flow<'_> {
             let w = q * q * q;
             moment += outer(y * w, y);
             flow += outer((other.velocity - own.velocity) * w, y);
+            torque += y.cross(other.velocity - own.velocity) * w;
             weight += w;
             density += other.volume * spiky(r2.sqrt(), h);
         }
@@ -87,10 +88,14 @@ impl Flow<'_> {
         let square = moment * moment + DMat3::from_diagonal(DVec3::splat(cut * cut));
         let inverse = moment * square.inverse();
         let filter = moment * inverse;
+        let slack = SPIN_SLACK * (trace(moment) + cut);
+        let inertia = DMat3::from_diagonal(DVec3::splat(trace(moment) + slack)) - moment;
+        let spin = inertia.inverse() * torque;
+        let turn = DMat3::from_cols(spin.cross(DVec3::X), spin.cross(DVec3::Y), spin.cross(DVec3::Z));
         Fit {
             inverse,
             filter,
-            velocity_gradient: filter * flow * inverse,
+            velocity_gradient: turn + filter * (flow - turn * moment) * inverse,
             weight,
             density: density / self.full_density + own.wall,
         }

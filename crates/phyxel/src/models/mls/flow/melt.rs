@@ -1,7 +1,7 @@
 //! Melted matter: the reference follows the shape, so every stencil is fitted to present positions.
 //!
 //! ```text
-//! A_i = Σ w y yᵀ    B = A (A² + μ² I)⁻¹    C = A B    L_i = C (Σ w v_ij yᵀ) B
+//! A_i = Σ w y yᵀ    B = A (A² + μ² I)⁻¹    C = A B    F = Σ w v_ij yᵀ    L_i = Ω + C (F - Ω A) B
 //! strain   e ← R exp(-c dt)(JᵀJ - I + e) Rᵀ,  J = (I - dt L)⁻¹,  R its rotation          [MKN04] §4.2
 //! stress   P_i = v_i (½ λ tr e I + μ e)      f_i = Σ_j w_ij (C_i P_i B_i + C_j P_j B_j) y_ij
 //! density  δ_i = V_i W(0) + Σ V_j W(r)       p = max(-p_c, ρ c² (δ/δ_0 - 1))
@@ -12,8 +12,9 @@
 //!
 //! Departs from [MKN04] §4.2 and eq. 23: the stored strain turns with the matter, all of it creeps (volume belongs to the
 //! pressure), and thin neighborhoods fade out instead of being inverted: C tends to 0 in the directions that are not
-//! sampled. Applying C on both sides keeps rotation free of strain and the stress free of torque.
-
+//! sampled. Applying C on both sides keeps rotation free of strain and the stress free of torque. The turn Ω that fits the
+//! velocities best (Σ w y × (v - Ω y) = 0) is taken out before the filter, so that the control makes no torque either: what is
+//! left, F - Ω A, is symmetric, and so is it filtered on both sides.
 //!
 //! Lists and slots are in `pairs`; the sums run packed in f32 (`packed`, `algebra`).
 
@@ -24,6 +25,8 @@ use std::f64::consts::PI;
 
 /// Moments below this part of a filled neighborhood's fade out.
 pub(crate) const FADE: f64 = 0.2;
+/// Added to the moment of inertia that the turn is found with, as a part: points in a line do not resist a turn about it.
+pub(crate) const SPIN_SLACK: f64 = 1e-4;
 /// Strength of the viscous control.
 pub(crate) const CONTROL: f64 = 0.2;
 /// Points nearer than this many spacings are pushed apart ...

@@ -7,6 +7,7 @@
 //! The model adds its forces to `points.forces`; the world integrates, collides and moves.
 
 mod algebra;
+mod answers;
 mod bonds;
 mod labels;
 mod lanes;
@@ -19,14 +20,14 @@ mod phases;
 mod state;
 #[cfg(test)]
 mod tests;
+mod travel;
 mod walls;
 
 use crate::contact::Colliders;
 use crate::heat::stiffness_factor;
-use crate::materials::{ElasticLaw, von_mises};
+use crate::materials::ElasticLaw;
 use crate::points::Points;
 use crate::scene::MaterialSpec;
-use crate::sinks::bytes::Reader;
 use bonds::{Deformed, SolidMatter};
 use glam::{DMat3, DVec3};
 use lanes::{LANES, Row};
@@ -62,6 +63,17 @@ pub struct FlowModel {
     deformed: Vec<Deformed>,
     forces: Vec<DVec3>,
     members: Vec<u32>,
+}
+
+/// What asks for short time steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Demand {
+    /// The speed of a fall through the scene, which melt must withstand.
+    Fall,
+    /// The stiffness of the matter.
+    Stiffness,
+    /// Its viscosity.
+    Viscosity,
 }
 
 /// One body as the flow sees it.
@@ -134,12 +146,11 @@ impl FlowModel {
     /// Largest time step [s]; infinite when it manages nothing.
     pub(crate) fn stable_time_step(&self) -> f64 {
         let mut limit = f64::INFINITY;
-        for (body, matter) in self.bodies.iter().zip(&self.matters).filter(|(b, _)| b.managed) {
-            let h = SUPPORT * body.smallest;
-            let stored = ((matter.lambda + 2.0 * matter.mu) / matter.density).sqrt();
-            let viscous = VISCOUS * matter.density * h * h / (15.0 * matter.viscosity).max(f64::MIN_POSITIVE);
-            limit = limit.min(COURANT * h / self.scale.sound.max(stored)).min(viscous);
+        for (b, body) in self.bodies.iter().enumerate().filter(|(_, b)| b.managed) {
+            let matter = &self.matters[b];
+            limit = self.melt_time_steps(b).iter().fold(limit, |m, (step, _)| m.min(*step));
             if self.has_solid(body) {
+                let h = SUPPORT * body.smallest;
                 let wave = (body.law.longitudinal_modulus() / matter.density).sqrt();
                 limit = limit.min(COURANT * h / wave).min(body.solid_step);
             }
@@ -147,12 +158,39 @@ impl FlowModel {
         limit
     }
 
-    /// Takes over how far each point has melted by its temperature.
-    pub(crate) fn set_melted_fractions(&mut self, fraction: impl Fn(usize) -> f64) {
-        for (body, i) in self.bodies.iter().filter(|b| b.managed).flat_map(|b| b.range.clone().map(move |i| (b, i))) {
-            let solid = self.state.kinds[i] == Kind::Solid;
-            self.fractions[i] = if body.thermal { fraction(i) } else { f64::from(u8::from(!solid)) };
+    /// Largest time steps of a body once it is melted [s], and what asks for them.
+    pub(crate) fn melt_time_steps(&self, body: usize) -> [(f64, Demand); 3] {
+        let matter = &self.matters[body];
+        let h = SUPPORT * self.bodies[body].smallest;
+        let stored = ((matter.lambda + 2.0 * matter.mu) / matter.density).sqrt();
+        let viscous = VISCOUS * matter.density * h * h / (15.0 * matter.viscosity).max(f64::MIN_POSITIVE);
+        [
+            (COURANT * h / self.scale.sound, Demand::Fall),
+            (COURANT * h / stored, Demand::Stiffness),
+            (viscous, Demand::Viscosity),
+        ]
+    }
+
+    /// Takes over how far each point has melted by its temperature; returns the stored energy that this adds, as of the
+    /// last forces [J].
+    pub(crate) fn set_melted_fractions(&mut self, points: &Points, fraction: impl Fn(usize) -> f64) -> f64 {
+        let mut added = 0.0;
+        for (b, body) in self.bodies.iter().enumerate().filter(|(_, b)| b.managed) {
+            let ratio = softest(&body.law, &self.matters[b]);
+            for i in body.range.clone() {
+                let solid = self.state.kinds[i] == Kind::Solid;
+                let new = if body.thermal { fraction(i) } else { f64::from(u8::from(!solid)) };
+                let old = std::mem::replace(&mut self.fractions[i], new);
+                if old == new {
+                    continue;
+                }
+                let melt = melt::strain_energy(&self.matters[b], self.state.strains[i]) * points.volumes[i];
+                added += melt * (thickness(new) - thickness(old));
+                let stored = self.deformed.get(i).map_or(0.0, |d| d.energy);
+                added += stored * (stiffness_factor(new, ratio) / stiffness_factor(old, ratio) - 1.0);
+            }
         }
+        added
     }
 
     fn has_solid(&self, body: &FlowBody) -> bool {
@@ -170,7 +208,7 @@ impl FlowModel {
             return;
         }
         self.build_pairs(points);
-        labels::find_labels(&mut self.state.labels, &self.pairs, &self.state.stencils, &points.positions);
+        labels::find_labels(&mut self.state.labels, &self.pairs, &self.state.stencils);
         self.near_walls = walls::find_near(&self.pairs, &points.positions, colliders);
     }
 
@@ -248,7 +286,7 @@ impl FlowModel {
                 let (matter, kept) = matters[points.bodies[i] as usize];
                 constants.set(l, pairs.kinds[s], matter, &scale, points.volumes[i], pairs.sizes[s]);
                 constants.kept.0[l] = kept;
-                let thick = if fractions[i] < 1.0 { THICKENING.powf(1.0 - fractions[i]) as f32 } else { 1.0 };
+                let thick = thickness(fractions[i]) as f32;
                 constants.lambda.0[l] *= thick;
                 constants.mu.0[l] *= thick;
                 let e = &strains[i];
@@ -295,9 +333,9 @@ impl FlowModel {
             let total: f64 = stencil.bonds.iter().map(|b| b.weight).sum();
             let damping = BOND_DAMPING * wave / (stencil.radius * total.max(f64::MIN_POSITIVE));
             for bond in &mut stencil.bonds {
-                let axis = (points.positions[bond.to as usize] - x).normalize_or_zero();
-                let rate = (points.velocities[bond.to as usize] - v).dot(axis);
-                bond.force += axis * (rate * damping * bond.weight);
+                let y = points.positions[bond.to as usize] - x;
+                let rate = (points.velocities[bond.to as usize] - v).dot(y) / y.length_squared().max(f64::MIN_POSITIVE);
+                bond.force += y * (rate * damping * bond.weight);
             }
         });
     }
@@ -343,6 +381,11 @@ impl FlowModel {
     }
 }
 
+/// How much stiffer melt is than hot melt at a melted fraction.
+fn thickness(fraction: f64) -> f64 {
+    if fraction < 1.0 { THICKENING.powf(1.0 - fraction) } else { 1.0 }
+}
+
 /// Stiffness of a solid that is all but melted, over that of the cold one.
 fn softest(law: &ElasticLaw, melt: &MeltMatter) -> f64 {
     ((melt.lambda + 2.0 * melt.mu) / law.longitudinal_modulus()).clamp(1e-6, 1.0)
@@ -364,82 +407,5 @@ impl MeltMatter {
             cohesion: material.cohesion,
             density: material.density,
         }
-    }
-}
-
-/// Answers about the present state.
-impl FlowModel {
-    /// Stored energy of each body's managed points [J], at the positions of the last `add_forces`.
-    pub(crate) fn add_energy(&self, points: &Points, per_body: &mut [f64]) {
-        for (s, &i) in self.pairs.points.iter().enumerate() {
-            let (i, kind) = (i as usize, self.pairs.kinds[s]);
-            let matter = &self.matters[points.bodies[i] as usize];
-            let mut density = if kind.flows() { melt::strain_energy(matter, self.state.strains[i]) } else { 0.0 };
-            if kind == Kind::Melted {
-                density += melt::pressure_energy(&self.scale, matter, self.packed.density(s));
-            }
-            let melt = points.volumes[i] * density;
-            per_body[points.bodies[i] as usize] += melt + self.deformed[i].energy;
-        }
-    }
-
-    /// Writes the deformation gradients of managed points over those of the elastic model.
-    pub(crate) fn write_deformations(&self, out: &mut [DMat3]) {
-        for (b, body) in self.bodies.iter().enumerate().filter(|(_, b)| b.managed) {
-            for i in body.range.clone() {
-                out[i] = self.deformation(i, b);
-            }
-        }
-    }
-
-    /// Writes the von Mises stress of melted points [Pa].
-    pub(crate) fn write_melt_stress(&self, points: &Points, out: &mut [f32]) {
-        for body in self.bodies.iter().filter(|b| b.managed) {
-            for i in body.range.clone().filter(|&i| self.state.kinds[i] == Kind::Melted) {
-                let matter = &self.matters[points.bodies[i] as usize];
-                out[i] = von_mises(self.state.strains[i] * matter.mu) as f32;
-            }
-        }
-    }
-
-    /// Appends the state as bytes; nothing when no body flows.
-    pub(crate) fn save(&self, out: &mut Vec<u8>) {
-        if self.is_active() {
-            self.state.write(out);
-        }
-    }
-
-    /// Puts back what `save` wrote; says whether it fits this world.
-    pub(crate) fn restore(&mut self, bytes: &[u8]) -> bool {
-        self.pairs.clear();
-        if bytes.is_empty() {
-            return true;
-        }
-        let read = State::read(&mut Reader(bytes), self.sizes.len());
-        read.map(|state| self.state = state).is_some()
-    }
-
-    /// Deformation gradient of a managed point's solid stencil; what its density says where it is melted. Melt carries
-    /// no more tension than its cohesion: a density below that is a surface, not a stretch.
-    fn deformation(&self, i: usize, body: usize) -> DMat3 {
-        match self.state.kinds[i] {
-            Kind::Melted => {
-                let slot = self.pairs.slots.get(i).map_or(u32::MAX, |&s| s) as usize;
-                let density = self.packed.density(slot);
-                let least = melt::least_density(&self.scale, &self.matters[body]);
-                DMat3::from_diagonal(DVec3::splat(density.max(least).powf(-1.0 / 3.0)))
-            }
-            _ => DMat3::IDENTITY + self.deformed.get(i).map_or(DMat3::ZERO, |d| d.gradient),
-        }
-    }
-
-    /// Memory of the packed state and the lists [bytes].
-    pub fn memory_bytes(&self) -> usize {
-        self.packed.bytes() + self.pairs.bytes()
-    }
-
-    /// Piece of each point: the same number for all that hang together.
-    pub fn labels(&self) -> &[u32] {
-        &self.state.labels
     }
 }

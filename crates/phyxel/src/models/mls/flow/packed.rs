@@ -155,13 +155,29 @@ struct Shared<'a> {
 
 const SEQUENCE: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Vector between pairs, its square, mean spacing and one over the support radius.
-#[inline(always)]
-fn apart<L: Lanes>(own: &[L; LANES], other: &[L; LANES]) -> ([L; 3], L, L, L) {
-    let y = [other[0].vector(own[0]), other[1].vector(own[1]), other[2].vector(own[2])];
-    let r2 = y[0].mul_add(y[0], y[1].mul_add(y[1], y[2] * y[2]));
-    let size = (own[3] + other[3]).max(L::splat(LEAST_SIZE));
-    (y, r2, size, L::splat((1.0 / SUPPORT) as f32) / size)
+/// How far apart pairs are.
+struct Apart<L> {
+    /// Vector between them [length units].
+    y: [L; 3],
+    r2: L,
+    /// Mean spacing.
+    size: L,
+    /// One over the support radius.
+    per_h: L,
+    /// 1 - r² / h², 0 beyond the support: there the pair has no effect at all.
+    q: L,
+}
+
+impl<L: Lanes> Apart<L> {
+    #[inline(always)]
+    fn new(own: &[L; LANES], other: &[L; LANES]) -> Self {
+        let y = [other[0].vector(own[0]), other[1].vector(own[1]), other[2].vector(own[2])];
+        let r2 = y[0].mul_add(y[0], y[1].mul_add(y[1], y[2] * y[2]));
+        let size = (own[3] + other[3]).max(L::splat(LEAST_SIZE));
+        let per_h = L::splat((1.0 / SUPPORT) as f32) / size;
+        let q = (L::splat(1.0) - r2 * (per_h * per_h)).max(L::splat(0.0));
+        Self { y, r2, size, per_h, q }
+    }
 }
 
 /// Part of pass 1: sums over the lists of one block.
@@ -176,8 +192,10 @@ unsafe fn sum_block<L: Lanes>(shared: &Shared, block: usize, own: &[L; LANES]) -
     for indices in shared.lists.of(block) {
         // SAFETY: the caller vouches for the lists.
         let other = unsafe { L::gather(shared.motions.as_ptr(), 1, indices) };
-        let (y, r2, _, per_h) = apart(own, &other);
-        let q = (one - r2 * (per_h * per_h)).max(zero);
+        let Apart { y, r2, per_h, q, .. } = Apart::new(own, &other);
+        if !q.any_positive() {
+            continue;
+        }
         let w = q * q * q;
         let wy = [y[0] * w, y[1] * w, y[2] * w];
         a[0] = wy[0].mul_add(y[0], a[0]);
@@ -257,26 +275,23 @@ struct Sender<L> {
 }
 
 impl<L: Lanes> Sender<L> {
+    /// Adds to a motion what is sent with it.
     #[inline(always)]
-    unsafe fn gather(motions: *const Row, sent: *const [Row; 2], indices: &[u32; LANES]) -> Self {
+    unsafe fn gather(motion: [L; LANES], sent: *const [Row; 2], indices: &[u32; LANES]) -> Self {
         // SAFETY: the caller vouches for the indices; `sent` holds two rows each.
         unsafe {
             let rows = sent.cast::<Row>();
-            Self {
-                motion: L::gather(motions, 1, indices),
-                sent: [L::gather(rows, 2, indices), L::gather(rows.add(1), 2, indices)],
-            }
+            Self { motion, sent: [L::gather(rows, 2, indices), L::gather(rows.add(1), 2, indices)] }
         }
     }
 }
 
 /// Force of `b` on `a`; from the other end it is the opposite to the last bit.
 #[inline(always)]
-fn pair_force<L: Lanes>(a: &Sender<L>, b: &Sender<L>) -> [L; 3] {
+fn pair_force<L: Lanes>(a: &Sender<L>, b: &Sender<L>, apart: &Apart<L>) -> [L; 3] {
     let (zero, one) = (L::splat(0.0), L::splat(1.0));
-    let (y, r2, size, per_h) = apart(&a.motion, &b.motion);
+    let &Apart { y, r2, size, per_h, q } = apart;
     let v = [b.motion[4] - a.motion[4], b.motion[5] - a.motion[5], b.motion[6] - a.motion[6]];
-    let q = (one - r2 * (per_h * per_h)).max(zero);
     let w = q * q * q;
     let ([s, t], [s_b, t_b]) = (&a.sent, &b.sent);
 
@@ -317,10 +332,17 @@ unsafe fn force_pass<L: Lanes>(shared: &Shared, first: usize, sent: &[[Row; 2]],
         let mut sums = [L::EMPTY; 3];
         // SAFETY: the caller vouches for the lists; every block has eight rows.
         unsafe {
-            let own = Sender::<L>::gather(motions.add(block * LANES), rows.add(block * LANES), &SEQUENCE);
+            let motion = L::gather(motions.add(block * LANES), 1, &SEQUENCE);
+            let own = Sender::<L>::gather(motion, rows.add(block * LANES), &SEQUENCE);
             for indices in shared.lists.of(block) {
-                let other = Sender::<L>::gather(motions, rows, indices);
-                let force = pair_force(&own, &other);
+                let motion = L::gather(motions, 1, indices);
+                let apart = Apart::new(&own.motion, &motion);
+                // Nearest ones come first in the lists, so the branch is foreseen.
+                if !apart.q.any_positive() {
+                    continue;
+                }
+                let other = Sender::<L>::gather(motion, rows, indices);
+                let force = pair_force(&own, &other, &apart);
                 for r in 0..3 {
                     force[r].add_to(&mut sums[r]);
                 }

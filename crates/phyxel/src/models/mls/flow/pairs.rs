@@ -11,18 +11,18 @@
 //! distance than parting is the hysteresis. Pairs that are not linked and not bonded only push each other away.
 
 use super::lanes::LANES;
-use crate::neighbors::{BOND_REACH, Linker, Matter, Neighborhoods, TOUCH_REACH, cell_order};
+use super::travel::Travel;
+use crate::neighbors::{Grid, Linker, Matter, Neighborhoods, TOUCH_REACH};
 use glam::DVec3;
 use rayon::prelude::*;
 
 /// Support radius over spacing.
 pub(crate) const SUPPORT: f64 = 2.33;
-/// Pieces join when points come nearer than this many spacings ...
-pub(crate) const JOIN: f64 = TOUCH_REACH;
-/// ... and part when none are nearer than this.
-pub(crate) const PART: f64 = BOND_REACH;
-/// Lists reach this many spacings beyond the support, and hold while points move less than half of it.
+/// Lists reach this many spacings beyond the support, and hold while near points move less than that against each other.
 const MARGIN: f64 = 0.25;
+/// Farthest that any two points move against each other meanwhile, in spacings: those of different pieces that were not seen
+/// to be near do not touch.
+const STRAY: f64 = SUPPORT + MARGIN - TOUCH_REACH;
 /// Steps after which lists are built again in any case: links and pieces must not be older.
 const LIFETIME: u32 = 10;
 /// Points per parallel task.
@@ -69,6 +69,7 @@ pub(crate) struct Pairs {
     labels: Vec<u32>,
     places: Vec<DVec3>,
     age: u32,
+    travel: Travel,
     linker: Linker,
 }
 
@@ -92,8 +93,14 @@ impl Blocks {
         &self.indices[self.starts[block] as usize..self.starts[block + 1] as usize]
     }
 
-    /// Takes those neighbors in `lists` that `counts(s, t)`; the index after the last block is nobody.
-    pub fn fill(&mut self, lists: &Neighborhoods, counts: impl Fn(usize, usize) -> bool + Sync) {
+    /// Takes those neighbors in `lists` that `counts(s, t)`, those that are `near` now before the others; the index after
+    /// the last block is nobody.
+    pub fn fill(
+        &mut self,
+        lists: &Neighborhoods,
+        counts: impl Fn(usize, usize) -> bool + Sync,
+        near: impl Fn(usize, usize) -> bool + Sync,
+    ) {
         let blocks = lists.len().div_ceil(LANES);
         let nobody = (blocks * LANES) as u32;
         let slots = |b: usize| b * LANES..((b + 1) * LANES).min(lists.len());
@@ -118,12 +125,22 @@ impl Blocks {
             pieces.push((b, piece));
             rest = tail;
         }
-        pieces.into_par_iter().with_min_len(CHUNK / LANES).for_each(|(b, piece)| {
+        let fill_block = |later: &mut Vec<u32>, (b, piece): (usize, &mut [[u32; LANES]])| {
             for s in slots(b) {
-                let kept = lists.of(s).filter(|&t| counts(s, t));
-                piece.iter_mut().zip(kept).for_each(|(row, t)| row[s - b * LANES] = t as u32);
+                later.clear();
+                let (lane, mut k) = (s - b * LANES, 0);
+                for t in lists.of(s).filter(|&t| counts(s, t)) {
+                    if near(s, t) {
+                        piece[k][lane] = t as u32;
+                        k += 1;
+                    } else {
+                        later.push(t as u32);
+                    }
+                }
+                piece[k..].iter_mut().zip(later.iter()).for_each(|(row, t)| row[lane] = *t);
             }
-        });
+        };
+        pieces.into_par_iter().with_min_len(CHUNK / LANES).for_each_init(Vec::new, fill_block);
     }
 }
 
@@ -141,15 +158,10 @@ pub(crate) struct Cloud<'a> {
 
 impl Pairs {
     /// Whether the lists do not hold any more.
-    pub fn are_stale(&self, positions: &[DVec3]) -> bool {
-        if self.places.is_empty() || self.age >= LIFETIME {
-            return true;
-        }
-        // Motion that all share keeps the lists.
-        let moved = |s: usize| positions[self.points[s] as usize] - self.places[s];
-        let shared = moved(0);
-        let far = |s: usize| (moved(s) - shared).length_squared() > (0.5 * MARGIN * self.sizes[s]).powi(2);
-        (0..self.points.len()).into_par_iter().with_min_len(4096).any(far)
+    pub fn are_stale(&mut self, positions: &[DVec3]) -> bool {
+        let (points, places, sizes) = (&self.points, &self.places, &self.sizes);
+        let moved = |s: usize| (positions[points[s] as usize] - places[s], sizes[s]);
+        places.is_empty() || self.age >= LIFETIME || self.travel.exceeds(MARGIN, STRAY, moved)
     }
 
     /// Counts a step.
@@ -168,9 +180,11 @@ impl Pairs {
         let at = |&i: &u32| cloud.positions[i as usize];
         let found: Vec<DVec3> = members.iter().map(at).collect();
         let largest = members.iter().map(|&i| cloud.sizes[i as usize]).fold(0.0, f64::max);
-        let order = cell_order(&found, (SUPPORT + MARGIN) * largest);
+        let grid = Grid::new(&found, (SUPPORT + MARGIN) * largest * (1.0 + 1e-6));
+        self.travel.start(&grid);
         self.points.clear();
-        self.points.extend(order.iter().map(|&k| members[k as usize]));
+        self.points.extend(grid.order().iter().map(|&k| members[k as usize]));
+        self.points.extend(members.iter().zip(&found).filter(|(_, p)| !p.is_finite()).map(|(i, _)| *i));
         self.places.clear();
         self.places.extend(self.points.iter().map(at));
         self.sizes.clear();
@@ -189,7 +203,14 @@ impl Pairs {
         self.find_skin();
         // Between points without melt stencils nothing flows.
         let kinds = &self.kinds;
-        self.blocks.fill(&self.linked, |s, t| kinds[s].flows() || kinds[t].flows());
+        let all = kinds.iter().all(|k| k.flows());
+        let counts = |s: usize, t: usize| all || kinds[s].flows() || kinds[t].flows();
+        let (places, sizes) = (&self.places, &self.sizes);
+        let near = |s: usize, t: usize| {
+            let reach = SUPPORT * 0.5 * (sizes[s] + sizes[t]);
+            places[s].distance_squared(places[t]) < reach * reach
+        };
+        self.blocks.fill(&self.linked, counts, near);
     }
 
     /// Sorts near pairs into linked and apart.
@@ -203,8 +224,7 @@ impl Pairs {
         let matter = Matter { positions: &self.places, spacings: &self.sizes, labels: &self.labels };
         self.linker.link(&matter, &around, &mut self.linked);
         // Of one piece that is all melted everything near enough to push is linked.
-        let one_piece = self.labels.iter().all(|l| *l == self.labels[0]);
-        if one_piece && self.kinds.iter().all(|k| *k == Kind::Melted) {
+        if self.is_one_piece() && self.kinds.iter().all(|k| *k == Kind::Melted) {
             self.apart = Neighborhoods { starts: vec![0; self.points.len() + 1], neighbors: Vec::new() };
             return;
         }
@@ -251,6 +271,23 @@ impl Pairs {
     #[inline]
     pub fn linked_of(&self, s: usize) -> &[u32] {
         &self.linked.neighbors[self.linked.starts[s] as usize..self.linked.starts[s + 1] as usize]
+    }
+
+    /// Slots of the same piece that a slot is joined to, if one of the two is melted, ascending.
+    #[inline]
+    pub fn joined_of(&self, s: usize) -> &[u32] {
+        let bonds = self.linker.bonds();
+        &bonds.neighbors[bonds.starts[s] as usize..bonds.starts[s + 1] as usize]
+    }
+
+    /// Linked slots that were of another piece: they touch.
+    pub fn touching_of(&self, s: usize) -> impl Iterator<Item = u32> {
+        self.linked_of(s).iter().copied().filter(move |&t| self.labels[t as usize] != self.labels[s])
+    }
+
+    /// Whether all slots were of one piece.
+    pub fn is_one_piece(&self) -> bool {
+        self.labels.windows(2).all(|l| l[0] == l[1])
     }
 
     /// Slots that only push a slot.

@@ -263,7 +263,8 @@ fn momentum_and_angular_momentum_are_kept() {
     let sum: DVec3 = found.iter().sum();
     let torque: DVec3 = found.iter().zip(&points.positions).map(|(f, x)| x.cross(*f)).sum();
     assert!(sum.length() < 1e-13 * size, "{sum}");
-    assert!(torque.length() < 2e-3 * size, "torque {torque} of {size}");
+    // What is left is the slack in the spin and f32.
+    assert!(torque.length() < 1e-6 * size, "torque {torque} of {size}");
 }
 
 #[test]

@@ -8,6 +8,9 @@ use crate::contact::Colliders;
 use glam::DVec3;
 use rayon::prelude::*;
 
+/// Farthest that a point and a wall come nearer while lists hold, in spacings.
+const APPROACH: f64 = 1.0;
+
 /// A slot near a collider.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near {
@@ -23,7 +26,7 @@ pub(crate) struct Near {
 pub(crate) fn find_near(pairs: &Pairs, positions: &[DVec3], colliders: &Colliders) -> Vec<Near> {
     let one = |s: usize| {
         let at = positions[pairs.points[s] as usize];
-        let reach = 1.2 * SUPPORT * pairs.sizes[s];
+        let reach = (SUPPORT + APPROACH) * pairs.sizes[s];
         let list = colliders.list.iter().enumerate().filter(|(_, c)| c.active);
         let felt = list.filter(move |(_, c)| c.bounds().grown(reach).contains(at) && c.distance(at) < reach);
         felt.map(move |(k, _)| Near { slot: s as u32, collider: k as u32, normal: DVec3::Y, distance: 0.0 })
