@@ -5,30 +5,39 @@ use crate::contact::{Bodies, Collider, Colliders, ContactBody, Overlap};
 use crate::events::Event;
 use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
-use crate::geometry::{Bounds, Built, Files, Placed, Pose, Shape, ShapeLibrary, build};
+use crate::geometry::{Bounds, Built, Files, Placed, Pose, Shape, ShapeLibrary, build, build_open};
 use crate::guard::Guard;
 use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
+use crate::models::shell::law::{Sheet, ShellLaw};
+use crate::models::shell::{ShellBody, ShellModel};
 use crate::motion::Motion;
 use crate::neighbors::cell_order;
 use crate::pins::Pin;
 use crate::points::Points;
-use crate::sampling::{SampleSize, SurfacePatch, color_by_mesh, sample_surfels, sample_volume};
+use crate::sampling::{
+    SampleSize, ShellNodes, ShellSurface, SurfacePatch, color_by_mesh, sample_surfels, sample_volume,
+};
 use crate::scene::{
-    BodySpec, EventAction, EventSpec, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, PinSpec,
-    ProbeSpec, RegionPlace, RegionSpec, Scene, ShapeKind, SurfaceKind,
+    BodySpec, EventAction, EventSpec, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, ModelKind,
+    PinSpec, ProbeSpec, RegionPlace, RegionSpec, Sampling, Scene, ShapeKind, ShellEnergy, ShellSpec, SurfaceKind,
 };
 use crate::surface::{Carrier, Surfels};
 use crate::world::{Surface, World};
-use crate::{Diagnostic, Result};
+use crate::{Diagnostic, Error, Result};
 use glam::DVec3;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Points are sorted into cells of this many spacings: about the support radius, so that neighbors lie near in memory.
 const CELL_SPACINGS: f64 = 1.75;
+/// Least contact radius of a node of a shell, in spacings: between the nodes a sheet cuts corners.
+const SHELL_GAP: f64 = 0.2;
+/// How far a node of a shell carries surfels, in spacings.
+const SHELL_REACH: f64 = 1.8;
 /// Surfels per collider.
 const COLLIDER_SURFELS: usize = 20_000;
 /// Explicit steps per frame from which implicit integration is the cheaper choice: three implicit steps per frame at
@@ -49,10 +58,17 @@ impl World {
         let shapes = ShapeLibrary::new(&scene.shapes, &|_| None);
         let mut warnings = Vec::new();
         let mut points = Points::default();
-        let (mut bodies, mut sampled) = (Vec::new(), Vec::new());
+        let (mut bodies, mut sampled, mut shell_bodies) = (Vec::new(), Vec::new(), Vec::new());
         for (b, spec) in scene.bodies.iter().enumerate() {
             let key = format!("body[{b}]");
             let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
+            if spec.model == ModelKind::Shell {
+                let (body, one, shell) = add_shell(b, scene, &built, (&shapes, files), &mut points)?;
+                bodies.push(body);
+                sampled.push(one);
+                shell_bodies.push(shell);
+                continue;
+            }
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
             let (mut body, one) = add_body(b, scene, &built, &mut points)?;
             if becomes(scene, spec, MaterialSpec::is_plastic) {
@@ -72,20 +88,29 @@ impl World {
                 rotation: one.pose.rotation,
             })
             .collect();
-        let mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
+        let mut mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
+        let shells = ShellModel::new(shell_bodies, &points);
+        shells.ranges().for_each(|(b, _)| mls.retire(b));
         let body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled));
         warnings.extend(body_contacts.overlaps().iter().map(|o| describe_overlap(o, &bodies)));
-        let radii = body_contacts.radii().to_vec();
+        let mut radii = body_contacts.radii().to_vec();
+        for (b, range) in shells.ranges() {
+            let half = 0.5 * bodies[b].material.shell.map_or(0.0, |s| s.thickness);
+            range.for_each(|i| radii[i] = half.max(SHELL_GAP * points.spacings[i]));
+        }
         let heat = Heat::new(scene, &bodies, &points, &radii);
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
-        warnings.extend(describe_flat(&mls, points.len()));
+        warnings.extend(describe_flat(&mls, &shells));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
-        let implicit = choose_implicit(scene, &mls).then(Solver::default);
+        let implicit = (shells.is_empty() && choose_implicit(scene, &mls)).then(Solver::default);
         if scene.integrator == Integrator::Implicit && implicit.is_none() {
             warnings.push("matter that flows is stepped explicitly: the integrator is explicit".into());
         }
-        let surfaces =
-            bodies.iter().zip(sampled).zip(&scene.bodies).map(|((b, s), spec)| bind(b, s, spec, &points, &mls));
+        let surfaces = bodies
+            .iter()
+            .zip(sampled)
+            .zip(&scene.bodies)
+            .map(|((b, s), spec)| bind(b, s, spec, &points, &mls, &shells));
         let surfaces = surfaces.collect();
         let pins =
             scene.pins.iter().enumerate().map(|(k, p)| add_pin(k, p, &bodies, &points)).collect::<Result<_>>()?;
@@ -125,6 +150,7 @@ impl World {
             external,
             probes,
             mls,
+            shells,
             implicit,
             heat,
             body_contacts,
@@ -185,8 +211,6 @@ fn anything_flows(scene: &Scene) -> bool {
 /// Samples a body in its own frame and appends its points, in cell order, in world space.
 fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Result<(Body, Sampled)> {
     let (spec, seed) = (&scene.bodies[b], scene.seed);
-    let pins = scene.pins.iter().filter(|p| p.body == spec.name && p.from > 0.0);
-    let later: Vec<&str> = pins.map(|p| p.region.as_str()).collect();
     let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
     let size = match (spec.spacing, spec.points) {
         (Some(spacing), _) => SampleSize::Spacing(spacing / spec.scale),
@@ -208,20 +232,7 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
         points.ids[index] = (first + i) as u32;
     }
     let range = first..points.len();
-    let everything = RegionSpec { name: "all".into(), place: RegionPlace::All };
-    let mut regions = vec![Region::find(&everything, range.clone(), points)];
-    for (k, region) in spec.regions.iter().enumerate() {
-        let found = Region::find(region, range.clone(), points);
-        // A pin that begins later grips what is there then.
-        if found.points.is_empty() && !later.contains(&region.name.as_str()) {
-            return Err(Diagnostic::new(format!("region '{}' holds no points of body '{}'", region.name, spec.name))
-                .key(format!("body[{b}].regions[{k}]"))
-                .expected("a place that covers at least one point; regions are in world space at the start")
-                .hint("a larger region or a smaller spacing")
-                .into());
-        }
-        regions.push(found);
-    }
+    let regions = find_regions(b, scene, range.clone(), points)?;
     let surfels = (spec.surface.kind == SurfaceKind::Surfels)
         .then(|| colored_surfels(built, spec.surface.count, spec.color, seed));
     let patches = samples.patches.iter().map(|p| SurfacePatch {
@@ -239,6 +250,79 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
         regions,
     };
     Ok((body, sampled))
+}
+
+/// Samples the surface of a shell and appends its nodes.
+fn add_shell(
+    b: usize,
+    scene: &Scene,
+    built: &Built,
+    (shapes, files): (&ShapeLibrary, &Files),
+    points: &mut Points,
+) -> Result<(Body, Sampled, ShellBody)> {
+    let spec = &scene.bodies[b];
+    let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
+    let seed = scene.seed.wrapping_add(b as u64);
+    let under = |e: Error| e.under_key(&format!("body[{b}] '{}'", spec.name));
+    let open = build_open(&spec.shape, shapes, files).map_err(under)?;
+    let mut surface = ShellSurface::new(&*built.shape, open.as_ref(), &spec.cuts);
+    let rows = spec.sampling == Sampling::Regular;
+    let spacing = spec.spacing.map(|s| s / spec.scale);
+    let sampled = surface.nodes(spacing, spec.points.unwrap_or(2000), rows, seed).map_err(under)?;
+    let ShellNodes { mut nodes, spacing } = sampled;
+    nodes.positions.iter_mut().for_each(|p| *p = pose.point(*p));
+    nodes.normals.iter_mut().for_each(|n| *n = pose.vector(*n));
+    nodes.areas.iter_mut().for_each(|a| *a *= spec.scale * spec.scale);
+    let material = &spec.material;
+    let shell = material.shell.unwrap_or(ShellSpec { thickness: 0.0, law: ShellEnergy::Tensor });
+    let first = points.len();
+    for (p, a) in nodes.positions.iter().zip(&nodes.areas) {
+        let volume = a * shell.thickness;
+        points.push(b as u32, *p, material.density * volume, volume, spacing * spec.scale);
+    }
+    let range = first..points.len();
+    let regions = find_regions(b, scene, range.clone(), points)?;
+    let surfels = (spec.surface.kind == SurfaceKind::Surfels).then(|| surface.surfels(spec.surface.count, spec.color));
+    let law = match shell.law {
+        ShellEnergy::Tensor => ShellLaw::Tensor,
+        ShellEnergy::Weights => ShellLaw::Weights,
+        ShellEnergy::Published => ShellLaw::Published(None),
+    };
+    let shell = ShellBody {
+        body: b,
+        range: range.clone(),
+        nodes,
+        law,
+        sheet: Sheet { young: material.young, poisson: material.poisson, thickness: shell.thickness },
+        density: material.density,
+        smoothing: material.smoothing,
+    };
+    let sampled = Sampled { patches: Vec::new(), surfels, pose, shape: built.shape.clone() };
+    let body =
+        Body { name: spec.name.clone(), range, material: material.clone(), melted: None, color: spec.color, regions };
+    Ok((body, sampled, shell))
+}
+
+/// The regions of a body; the first is `all`.
+fn find_regions(b: usize, scene: &Scene, range: Range<usize>, points: &Points) -> Result<Vec<Region>> {
+    let spec = &scene.bodies[b];
+    let pins = scene.pins.iter().filter(|p| p.body == spec.name && p.from > 0.0);
+    let later: Vec<&str> = pins.map(|p| p.region.as_str()).collect();
+    let everything = RegionSpec { name: "all".into(), place: RegionPlace::All };
+    let mut regions = vec![Region::find(&everything, range.clone(), points)];
+    for (k, region) in spec.regions.iter().enumerate() {
+        let found = Region::find(region, range.clone(), points);
+        // A pin that begins later grips what is there then.
+        if found.points.is_empty() && !later.contains(&region.name.as_str()) {
+            return Err(Diagnostic::new(format!("region '{}' holds no points of body '{}'", region.name, spec.name))
+                .key(format!("body[{b}].regions[{k}]"))
+                .expected("a place that covers at least one point; regions are in world space at the start")
+                .hint("a larger region or a smaller spacing")
+                .into());
+        }
+        regions.push(found);
+    }
+    Ok(regions)
 }
 
 /// Surfels of one color, or of the mesh's own colors if it has any.
@@ -272,8 +356,10 @@ fn describe_overlap(overlap: &Overlap, bodies: &[Body]) -> String {
 }
 
 /// Points without stiffness in some direction, if there are any.
-fn describe_flat(mls: &MlsModel, count: usize) -> Option<String> {
-    let flat = mls.stencil_report().degenerate;
+fn describe_flat(mls: &MlsModel, shells: &ShellModel) -> Option<String> {
+    let shell = |i: usize| shells.ranges().any(|(_, range)| range.contains(&i));
+    let ranks = mls.stencils().ranks.iter().enumerate().filter(|(i, _)| !shell(*i));
+    let (count, flat) = ranks.fold((0, 0), |(n, flat), (_, &rank)| (n + 1, flat + usize::from(rank < 3)));
     (flat > 0).then(|| {
         format!(
             "{flat} of {count} points have too few neighbors or lie in a plane with them: no stiffness across it; \
@@ -341,11 +427,26 @@ fn choose_implicit(scene: &Scene, mls: &MlsModel) -> bool {
     }
 }
 
-fn bind(body: &Body, sampled: Sampled, spec: &BodySpec, points: &Points, mls: &MlsModel) -> Surface {
+fn bind(
+    body: &Body,
+    sampled: Sampled,
+    spec: &BodySpec,
+    points: &Points,
+    mls: &MlsModel,
+    shells: &ShellModel,
+) -> Surface {
     let carrier = sampled.surfels.map(|mut surfels| {
         place(&mut surfels, &sampled.pose);
         let range = body.range.clone();
-        Carrier::bind(surfels, &points.rest_positions[range.clone()], &mls.support_radii()[range])
+        let on_shell: Vec<f64>;
+        let radii = match shells.ranges().any(|(_, shell)| shell == range) {
+            false => &mls.support_radii()[range.clone()],
+            true => {
+                on_shell = points.spacings[range.clone()].iter().map(|s| SHELL_REACH * s).collect();
+                &on_shell
+            }
+        };
+        Carrier::bind(surfels, &points.rest_positions[range], radii)
     });
     Surface { carrier, visible: spec.surface.kind != SurfaceKind::None }
 }

@@ -36,6 +36,9 @@ impl World {
         self.phase("flow fit", |w| w.flow.fit(&w.points, &w.colliders));
         self.work +=
             self.phase("flow forces", |w| w.flow.add_forces(&mut w.points, &w.colliders, dt, &mut w.collider_impulses));
+        if !self.shells.is_empty() {
+            self.phase("shell forces", |w| w.shells.add_forces(&mut w.points, dt));
+        }
         let damps = self.damping_is_due(dt);
         if damps {
             self.phase("damp", |w| w.scratch.start_velocities.clone_from(&w.points.velocities));
@@ -117,6 +120,7 @@ impl World {
             }
             None => (self.mls.stable_time_step() * self.mls.step_reduction())
                 .min(self.flow.stable_time_step())
+                .min(self.shells.stable_time_step())
                 .min(self.body_contacts.max_time_step(&self.points)),
         };
         wanted.min(model) * self.guard.step_factor()
@@ -134,6 +138,7 @@ impl World {
         self.flow.refresh();
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
+        self.shells.measure(&self.points);
         self.save_only_snapshot();
     }
 
@@ -205,7 +210,8 @@ impl World {
     /// Whether this step damps. It must know before velocities change.
     fn damping_is_due(&mut self, dt: f64) -> bool {
         self.undamped_time += dt;
-        let step = self.mls.stable_time_step().min(self.flow.stable_time_step());
+        let models = self.flow.stable_time_step().min(self.shells.stable_time_step());
+        let step = self.mls.stable_time_step().min(models);
         self.implicit.is_some() || self.undamped_time >= (DAMPING_STEPS - 0.5) * step
     }
 
@@ -252,7 +258,7 @@ impl World {
                 }
             }
         }
-        if material.smoothing > 0.0 && self.implicit.is_none() && !self.flow.manages(b) {
+        if material.smoothing > 0.0 && self.implicit.is_none() && !self.flow.manages(b) && !self.shells.manages(b) {
             self.smoothing.sweep(self.mls.stencils(), &mut self.points, 0, range, material.smoothing);
         }
     }

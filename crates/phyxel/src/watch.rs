@@ -18,7 +18,11 @@ impl World {
             dt,
             finite: report.finite,
             max_speed: report.max_speed,
-            max_strain: if self.implicit.is_some() { 0.0 } else { self.mls.extremes().max_strain },
+            max_strain: if self.implicit.is_some() {
+                0.0
+            } else {
+                self.mls.extremes().max_strain.max(self.shells.max_strain())
+            },
             energy: self.energy_if_due(),
         };
         let mut guard = std::mem::take(&mut self.guard);
@@ -63,7 +67,11 @@ impl World {
         };
         let pins = self.pins.iter().map(|p| driven(&p.motion)).fold(0.0, f64::max);
         let colliders = self.colliders.list.iter().map(|c| driven(c.motion())).fold(0.0, f64::max);
-        Limits::new(self.mls.wave_speed(), start + fall + fields + pins + colliders, points.masses.iter().sum())
+        Limits::new(
+            self.mls.wave_speed().max(self.shells.wave_speed()),
+            start + fall + fields + pins + colliders,
+            points.masses.iter().sum(),
+        )
     }
 
     fn energy_if_due(&mut self) -> Option<Energy> {
@@ -74,6 +82,7 @@ impl World {
         let mut elastic = vec![0.0; self.bodies.len()];
         self.mls.elastic_energy(&self.points, &mut elastic);
         self.flow.add_energy(&self.points, &mut elastic);
+        self.shells.add_energy(&self.points, &mut elastic);
         Some(Energy {
             kinetic: all.kinetic,
             stored: elastic.iter().sum::<f64>() + self.body_contacts.energy(),
@@ -152,6 +161,7 @@ impl World {
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
+        self.shells.measure(&self.points);
     }
 
     fn culprit(&self) -> Culprit {
@@ -164,7 +174,7 @@ impl World {
             position: place.copied().unwrap_or_default(),
             phase: if self.implicit.is_some() { "implicit solve" } else { "move" },
             overlapped: self.body_contacts.overlaps().iter().any(|o| o.body_a == body || o.body_b == body),
-            degenerate: self.mls.stencils().ranks.get(i).is_some_and(|&r| r < 3),
+            degenerate: !self.shells.manages(body as usize) && self.mls.stencils().ranks.get(i).is_some_and(|&r| r < 3),
             volume_ratio: self.mls.extremes().min_det,
             wave_speed: self.mls.wave_speed(),
             ..Culprit::default()

@@ -17,6 +17,7 @@ use crate::models::mls::MlsModel;
 use crate::models::mls::flow::FlowModel;
 use crate::models::mls::implicit::{Constraints, Solver};
 use crate::models::mls::smoothing::Smoothing;
+use crate::models::shell::ShellModel;
 use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
@@ -57,6 +58,8 @@ pub struct World {
     pub(crate) probe_values: Vec<f64>,
     /// Elastic solids.
     pub(crate) mls: MlsModel,
+    /// Thin shells.
+    pub(crate) shells: ShellModel,
     /// Bodies that flow or have flowed.
     pub(crate) flow: FlowModel,
     /// Present when some body takes part in heat.
@@ -177,6 +180,10 @@ impl World {
     pub fn mls(&self) -> &MlsModel {
         &self.mls
     }
+    /// The thin shells.
+    pub fn shells(&self) -> &ShellModel {
+        &self.shells
+    }
     /// The heat, when some body takes part in it.
     pub fn heat(&self) -> Option<&Heat> {
         self.heat.as_ref()
@@ -210,6 +217,7 @@ impl World {
         let mut elastic = vec![0.0; self.bodies.len()];
         self.mls.elastic_energy(&self.points, &mut elastic);
         self.flow.add_energy(&self.points, &mut elastic);
+        self.shells.add_energy(&self.points, &mut elastic);
         self.count_pieces();
         self.probe_values = self.probes.iter().map(|p| p.value(self, &elastic)).collect();
         let fields = &self.scratch.fields;
@@ -257,6 +265,7 @@ impl World {
         let Scratch { gradients, fields, .. } = &mut self.scratch;
         self.mls.deformation_gradients(&self.points, gradients);
         self.flow.write_deformations(gradients);
+        self.shells.write_deformations(&self.points, gradients);
         let laws: Vec<ElasticLaw> = self.mls.laws().collect();
         let bodies = &self.points.bodies;
         for field in [&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio] {
@@ -268,13 +277,15 @@ impl World {
             fields.plastic.extend((0..gradients.len()).map(|i| mls.plastic_norm(i) as f32));
         }
         let outputs = (&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio);
-        (outputs, gradients, bodies).into_par_iter().with_min_len(1024).enumerate().for_each(
+        (outputs, &*gradients, bodies).into_par_iter().with_min_len(1024).enumerate().for_each(
             |(i, ((strain, stress, ratio), deformation, &body))| {
                 let state = point_state(*deformation, mls.stored_strain(i), &laws[body as usize]);
                 (*strain, *stress, *ratio) = (state[0] as f32, state[1] as f32, state[2] as f32);
             },
         );
         self.flow.write_melt_stress(&self.points, &mut fields.stress);
+        self.shells.measure(&self.points);
+        self.shells.write_fields(gradients, &mut fields.strain, &mut fields.stress, &mut fields.volume_ratio);
     }
 
     /// Writes the world as it is now into `out`; `measure` must have run since the last step.

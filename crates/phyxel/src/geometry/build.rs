@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// More parts than any sane scene has; stops shapes that use each other again and again.
 const MOST_PARTS: usize = 100_000;
+/// Thickness of the box that stands for a sheet, in its extents.
+const SHEET_THICKNESS: f64 = 1e-6;
 /// Deeper than any sane scene; keeps the stack small.
 const MOST_LEVELS: usize = 200;
 
@@ -102,6 +104,40 @@ pub fn build(spec: &ShapeSpec, library: &ShapeLibrary, files: &Files) -> Result<
     let mut builder = Builder { library, files, names: Vec::new(), parts: 0, warnings: Vec::new() };
     let node = builder.node(spec, "shape", 0.0, 0)?;
     Ok(Built { shape: node.shape, mesh: node.mesh, warnings: builder.warnings })
+}
+
+/// The open surface that `spec` is: a sheet or a mesh as it is in its file, perhaps by way of names; None for other shapes, whose
+/// surface is that of the solid. The mesh comes with its colors.
+pub fn build_open(spec: &ShapeSpec, library: &ShapeLibrary, files: &Files) -> Result<Option<Mesh>> {
+    // Names were followed by `build` before; it refuses circles.
+    let (mut chain, mut last) = (vec![spec.clone()], spec.clone());
+    while let ShapeKind::Use { name } = &last.kind {
+        let Some(found) = library.find(name).filter(|_| chain.len() < MOST_LEVELS) else { return Ok(None) };
+        chain.push(found.clone());
+        last = found;
+    }
+    let mut mesh = match &last.kind {
+        ShapeKind::Sheet { size: [x, z] } => {
+            let corner = |a: f64, b: f64| DVec3::new(0.5 * a * x, 0.0, 0.5 * b * z);
+            Mesh {
+                positions: vec![corner(-1.0, -1.0), corner(-1.0, 1.0), corner(1.0, 1.0), corner(1.0, -1.0)],
+                triangles: vec![[0, 1, 2], [0, 2, 3]],
+                normals: vec![DVec3::Y; 4],
+                ..Mesh::default()
+            }
+        }
+        ShapeKind::Mesh { file, height } => {
+            let path = files.resolve(file).map_err(|error| with_key(error, "shape"))?;
+            let mesh = Mesh::read_open(&path).map_err(|error| with_key(error, "shape"))?;
+            let factor = fit(mesh.bounds(), *height, "shape")?;
+            mesh.transformed(DVec3::splat(factor), &Pose::IDENTITY)
+        }
+        _ => return Ok(None),
+    };
+    for one in chain.iter().rev() {
+        mesh = mesh.transformed(one.scale, &Pose::from_degrees(one.at, one.rotate));
+    }
+    Ok(Some(mesh))
 }
 
 struct Builder<'a> {
@@ -341,6 +377,12 @@ fn simple(kind: &ShapeKind, scale: DVec3, round: f64, key: &str) -> Result<Optio
             let (r, left) = if uniform { (s.x, DVec3::ONE) } else { (1.0, scale) };
             let shape = Arc::new(Torus { radius: radius * r, tube: tube * r });
             Some(Simple { shape, scale_left: left, most_round: f64::INFINITY })
+        }
+        ShapeKind::Sheet { size: [x, z] } => {
+            lengths("size", DVec3::new(x, 1.0, z))?;
+            // Distances to it are those to a very thin box.
+            let thin = SHEET_THICKNESS * x.max(z);
+            Simple::exact(Cuboid::new(DVec3::new(x, thin, z) * s, 0.0), f64::INFINITY)
         }
         ShapeKind::Plane { normal, offset } => {
             check(offset.is_finite(), format!("{key}.offset"), offset, "a finite length")?;

@@ -1,7 +1,7 @@
 //! Triangle meshes.
 
 use super::read::{Raw, read};
-use super::topology::{Edges, MeshReport, repair, same_places};
+use super::topology::{Edges, MeshReport, repair, repair_and_close, same_places};
 use super::{Bounds, Pose};
 use crate::{Diagnostic, Result};
 use glam::{DVec2, DVec3};
@@ -33,6 +33,17 @@ impl Mesh {
             return Err(Diagnostic::new("all triangles of the mesh are without extent").file(path).into());
         }
         Ok((mesh, report))
+    }
+
+    /// Reads a file as `read` does, but leaves holes and open borders as they are: for surfaces that are not solids.
+    pub fn read_open(path: &Path) -> Result<Self> {
+        let raw = read(path)?;
+        let mut mesh = Self::from_raw(raw).map_err(|diagnostic| diagnostic.file(path))?;
+        repair_and_close(&mut mesh, false);
+        if mesh.triangles.is_empty() {
+            return Err(Diagnostic::new("all triangles of the mesh are without extent").file(path).into());
+        }
+        Ok(mesh)
     }
 
     #[allow(clippy::result_large_err)] // Once per file.

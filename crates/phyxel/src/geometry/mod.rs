@@ -17,7 +17,7 @@ mod topology;
 mod triangle;
 mod winding;
 
-pub use build::{Built, Files, ShapeLibrary, build};
+pub use build::{Built, Files, ShapeLibrary, build, build_open};
 pub use cloud::{Cloud, CloudShape};
 pub use csg::{Combined, Operation};
 pub use mesh::Mesh;

@@ -87,6 +87,11 @@ impl MeshReport {
 /// Drops what has no extent, makes orientations agree, closes holes, turns inside-out pieces. Vertices stay as they are,
 /// apart from unused ones. Expects indices in range.
 pub(super) fn repair(mesh: &mut Mesh) -> MeshReport {
+    repair_and_close(mesh, true)
+}
+
+/// As `repair`; holes stay open if `close` is false.
+pub(super) fn repair_and_close(mesh: &mut Mesh, close: bool) -> MeshReport {
     let mut report = MeshReport::default();
     let places = same_places(mesh);
     drop_degenerate(mesh, &places, &mut report);
@@ -95,7 +100,7 @@ pub(super) fn repair(mesh: &mut Mesh) -> MeshReport {
     report.non_manifold_edges = edges.groups().filter(|g| g.len() > 2).count();
     orient(mesh, &edges, &mut report);
     let edges = if report.turned_triangles > 0 { Edges::new(mesh, &places) } else { edges };
-    if !edges.is_closed() {
+    if close && !edges.is_closed() {
         close_holes(mesh, &edges, &mut report);
     }
     let edges = if report.closed_holes > 0 { Edges::new(mesh, &places) } else { edges };

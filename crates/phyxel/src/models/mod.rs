@@ -1,3 +1,4 @@
 //! The models: one folder each.
 
 pub mod mls;
+pub mod shell;

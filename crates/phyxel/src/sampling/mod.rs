@@ -6,6 +6,7 @@ mod depth;
 mod occupancy;
 mod patches;
 mod relaxed;
+mod shell;
 mod surfels;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod volume;
 mod voronoi;
 
 pub use colors::color_by_mesh;
+pub use shell::{ShellNodes, ShellSurface};
 pub use surfels::sample_surfels;
 pub use volume::{SampleSize, sample_volume};
 

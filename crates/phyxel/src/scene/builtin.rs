@@ -34,6 +34,7 @@ macro_rules! shape_files {
 /// In the order of `phyxel scenes`.
 const SCENES: &[(&str, &str)] = scenes![
     "bounce",
+    "cloth-drape",
     "dent",
     "necking",
     "press",

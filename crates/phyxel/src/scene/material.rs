@@ -57,6 +57,30 @@ pub struct MaterialSpec {
     pub liquidus: Option<f64>,
     /// Direction-dependent stiffness, replaces `young` and `poisson` in the stress.
     pub anisotropy: Option<Anisotropy>,
+    /// What only shells have; None for other bodies.
+    pub shell: Option<ShellSpec>,
+}
+
+/// Material keys of shells.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ShellSpec {
+    /// Thickness [m].
+    pub thickness: f64,
+    /// Which energy it has.
+    pub law: ShellEnergy,
+}
+
+/// `law` of a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShellEnergy {
+    /// Strain and curvature tensors fitted to the fibers.
+    #[default]
+    Tensor,
+    /// Weighted fibers.
+    Weights,
+    /// As printed in [WSG05].
+    Published,
 }
 
 impl Default for MaterialSpec {
@@ -88,6 +112,7 @@ impl Default for MaterialSpec {
             solidus: None,
             liquidus: None,
             anisotropy: None,
+            shell: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod read;
 mod read_heat;
 mod read_material;
 mod read_shape;
+mod read_shell;
 mod read_world;
 mod reader;
 mod schema;
@@ -27,7 +28,7 @@ pub mod units;
 mod write;
 
 pub use heat::{AirSpec, HeatKind, HeatSpec};
-pub use material::{Anisotropy, MaterialChange, MaterialSpec};
+pub use material::{Anisotropy, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
 pub use schema::json_schema;
@@ -141,6 +142,8 @@ pub struct BodySpec {
     pub surface: SurfaceSpec,
     /// sRGB color.
     pub color: [u8; 3],
+    /// Parts of a shell's surface that are left out, in the frame of its shape.
+    pub cuts: Vec<RegionPlace>,
     /// Named parts of the body, in world space at the start.
     pub regions: Vec<RegionSpec>,
 }
@@ -152,6 +155,8 @@ pub enum ModelKind {
     /// Moving-least-squares elasticity [MKN04].
     #[default]
     Mls,
+    /// Thin shells by fibers [WSG05].
+    Shell,
 }
 
 /// `sampling` of a volume.
@@ -452,5 +457,7 @@ pub struct CameraSpec {
 
 #[cfg(test)]
 mod heat_tests;
+#[cfg(test)]
+mod shell_tests;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use super::keys::SCENE;
 use super::read_heat::{no_conductivity, read_air, read_heat};
 use super::read_material::read_material;
 use super::read_shape::{Shapes, read_shape};
+use super::read_shell::{check_sheet, check_shells};
 use super::read_world::{read_camera, read_event, read_expect, read_force, read_pin, read_probe};
 use super::reader::{Table, check_name};
 use super::tree::Node;
@@ -102,6 +103,7 @@ pub(super) fn read_scene(root: &Node, file: Option<&Path>) -> Result<Scene> {
     for table in top.tables("expect")? {
         scene.expects.push(read_expect(&table, &scene)?);
     }
+    check_shells(&top, &scene)?;
     scene.camera = read_camera(&top)?;
     scene.shapes = shapes.finish();
     Ok(scene)
@@ -150,8 +152,10 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
     let index = scene.bodies.len();
     let taken: Vec<&str> = scene.bodies.iter().map(|b| b.name.as_str()).collect();
     let name = table.name(format!("body{index}"), &taken)?;
-    // `mls` is the only model; reading it rejects the others.
-    table.choice("model")?;
+    let model = match table.choice("model")? {
+        "shell" => ModelKind::Shell,
+        _ => ModelKind::Mls,
+    };
     let shape = read_shape(table, "shape", shapes)?;
     if !shapes.is_bounded(&shape) {
         let fault = table.fault_of("shape", "this shape is endless and cannot be filled with points");
@@ -160,6 +164,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
             .hint("planes are for [[collider]] and for cutting")
             .into());
     }
+    check_sheet(table, &shape, model, shapes)?;
     if table.has("spacing") && table.has("points") {
         let fault = table.fault_of("points", "`spacing` and `points` exclude each other");
         return Err(fault.expected("only one of them").into());
@@ -171,7 +176,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
     };
     let mut body = BodySpec {
         name,
-        model: ModelKind::Mls,
+        model,
         shape,
         at: table.vector("at")?,
         rotate: table.vector("rotate")?,
@@ -185,10 +190,11 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
             "graded" => Sampling::Graded,
             _ => Sampling::Poisson,
         },
-        material: read_material(table)?,
+        material: read_material(table, model)?,
         temperature: 0.0,
         surface: read_surface(table)?,
         color: table.maybe_color("color")?.unwrap_or(PALETTE[index % PALETTE.len()]),
+        cuts: read_cuts(table, model)?,
         regions: Vec::new(),
     };
     // Matter that melts below room temperature, such as ice, starts solid.
@@ -225,9 +231,23 @@ fn read_region(table: &Table, body: &BodySpec) -> Result<RegionSpec> {
     // Every body has this region already.
     taken.push("all");
     let name = table.name(String::new(), &taken)?;
-    let kind = table.exactly_one(&["box", "sphere", "half_space", "nearest"])?;
-    let Some(inner) = table.table(kind)? else { return Ok(RegionSpec { name, place: RegionPlace::All }) };
-    let place = match kind {
+    let place = read_place(table, &["box", "sphere", "half_space", "nearest"])?;
+    Ok(RegionSpec { name, place })
+}
+
+fn read_cuts(body: &Table, model: ModelKind) -> Result<Vec<RegionPlace>> {
+    if model != ModelKind::Shell && body.has("cut") {
+        let fault = body.fault_of("cut", "`cut` opens the surface of a shell; this body is a solid");
+        return Err(fault.hint("model = \"shell\", or a `difference` of shapes").into());
+    }
+    body.tables("cut")?.iter().map(|table| read_place(table, &["box", "sphere", "half_space"])).collect()
+}
+
+/// A place by the one of `kinds` that is given.
+fn read_place(table: &Table, kinds: &[&'static str]) -> Result<RegionPlace> {
+    let kind = table.exactly_one(kinds)?;
+    let Some(inner) = table.table(kind)? else { return Ok(RegionPlace::All) };
+    Ok(match kind {
         "box" => {
             let (min, max) = (inner.vector("min")?, inner.vector("max")?);
             if !min.cmple(max).all() {
@@ -238,8 +258,7 @@ fn read_region(table: &Table, body: &BodySpec) -> Result<RegionSpec> {
         "sphere" => RegionPlace::Sphere { center: inner.vector("center")?, radius: inner.number("radius")? },
         "half_space" => RegionPlace::HalfSpace { normal: inner.direction("normal")?, offset: inner.number("offset")? },
         _ => RegionPlace::Nearest { to: inner.vector("to")?, count: inner.count("count")? as usize },
-    };
-    Ok(RegionSpec { name, place })
+    })
 }
 
 fn read_collider(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<ColliderSpec> {
@@ -250,7 +269,7 @@ fn read_collider(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<Co
     }
     Ok(ColliderSpec {
         name: table.name(format!("collider{}", taken.len()), &taken)?,
-        shape: read_shape(table, "shape", shapes)?,
+        shape: read_collider_shape(table, shapes)?,
         at: table.vector("at")?,
         rotate: table.vector("rotate")?,
         friction: table.number("friction")?,
@@ -261,6 +280,15 @@ fn read_collider(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<Co
         color: table.maybe_color("color")?.unwrap_or(COLLIDER_COLOR),
         visible: table.flag("visible")?,
     })
+}
+
+fn read_collider_shape(table: &Table, shapes: &mut Shapes) -> Result<ShapeSpec> {
+    let shape = read_shape(table, "shape", shapes)?;
+    if shapes.has_sheet(&shape) {
+        let fault = table.fault_of("shape", "a sheet has no inside and cannot be a collider");
+        return Err(fault.hint("a thin box").into());
+    }
+    Ok(shape)
 }
 
 pub(super) fn read_motion(table: &Table) -> Result<Vec<Keyframe>> {

@@ -2,17 +2,18 @@
 
 use super::keys::MATERIAL;
 use super::read_heat::check_thermal;
+use super::read_shell::{read_shell_keys, refuse_shell_keys};
 use super::reader::Table;
 use super::suggest::{closest, one_of};
 use super::tree::{Node, Origin, Value};
-use super::{Anisotropy, MaterialChange, MaterialSpec};
+use super::{Anisotropy, MaterialChange, MaterialSpec, ModelKind};
 use crate::error::Result;
 use crate::materials::Stiffness;
 use crate::materials::presets::{self, Preset};
 use glam::DMat3;
 
 /// `material` of a body, with preset and defaults filled in.
-pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
+pub(super) fn read_material(body: &Table, model: ModelKind) -> Result<MaterialSpec> {
     // An empty table takes all defaults.
     let empty = Node { value: Value::Table(Vec::new()), origin: Origin::Default };
     let table = match body.table("material")? {
@@ -51,6 +52,7 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
         solidus,
         liquidus: table.maybe_number("liquidus")?.or(liquidus_of_preset),
         anisotropy: None,
+        shell: None,
     };
     check_poisson(&table, material.poisson)?;
     check_thermal(&table, &material)?;
@@ -60,6 +62,10 @@ pub(super) fn read_material(body: &Table) -> Result<MaterialSpec> {
     };
     if let (Some(anisotropy), false) = (&material.anisotropy, table.has("young")) {
         material.young = anisotropy.largest_modulus();
+    }
+    match model {
+        ModelKind::Mls => refuse_shell_keys(&table)?,
+        ModelKind::Shell => read_shell_keys(&table, &mut material)?,
     }
     Ok(material)
 }

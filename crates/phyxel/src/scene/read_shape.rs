@@ -1,7 +1,7 @@
 //! Reads shapes, and finds the ones that are used by name.
 
 use super::builtin;
-use super::keys::{SHAPES, SHAPES_LATER, Section};
+use super::keys::{SHAPES, Section};
 use super::reader::{Table, check_name};
 use super::suggest::{closest, one_of};
 use super::tree::{self, Node, Value};
@@ -83,6 +83,35 @@ impl Shapes {
         }
     }
 
+    /// Whether a shape is made of a sheet somewhere, which has no inside.
+    pub fn has_sheet(&self, shape: &ShapeSpec) -> bool {
+        let mut thin: Vec<&str> = Vec::new();
+        loop {
+            let found: Vec<&str> =
+                self.known.iter().filter(|(_, s)| has_sheet(s, &thin)).map(|(name, _)| name.as_str()).collect();
+            if found.len() == thin.len() {
+                return has_sheet(shape, &thin);
+            }
+            thin = found;
+        }
+    }
+
+    /// Whether a shape is a sheet, perhaps by way of names.
+    pub fn is_sheet(&self, shape: &ShapeSpec) -> bool {
+        let mut kind = &shape.kind;
+        for _ in 0..=self.known.len() {
+            match kind {
+                ShapeKind::Sheet { .. } => return true,
+                ShapeKind::Use { name } => match self.known.get(name) {
+                    Some(used) => kind = &used.kind,
+                    None => return false,
+                },
+                _ => return false,
+            }
+        }
+        false
+    }
+
     /// Makes the named shape known, from the built-in ones if need be.
     fn require(&mut self, table: &Table, name: &str, own: &[&str]) -> Result<()> {
         if self.known.contains_key(name) || own.contains(&name) {
@@ -113,6 +142,18 @@ fn is_bounded(shape: &ShapeSpec, endless: &[&str]) -> bool {
         ShapeKind::Difference { of, .. } => of.first().is_some_and(|s| is_bounded(s, endless)),
         ShapeKind::Use { name } => !endless.contains(&name.as_str()),
         _ => true,
+    }
+}
+
+/// Whether a shape is made of a sheet, given the names of those that are.
+fn has_sheet(shape: &ShapeSpec, thin: &[&str]) -> bool {
+    match &shape.kind {
+        ShapeKind::Sheet { .. } => true,
+        ShapeKind::Union { of, .. } | ShapeKind::Difference { of, .. } | ShapeKind::Intersection { of, .. } => {
+            of.iter().any(|s| has_sheet(s, thin))
+        }
+        ShapeKind::Use { name } => thin.contains(&name.as_str()),
+        _ => false,
     }
 }
 
@@ -188,9 +229,6 @@ fn find_section(place: &Place) -> Result<&'static Section> {
         (Some(_), _) => return Err(place.fault_of_kind("`kind` is not a string").expected(one_of(names())).into()),
         (None, None) => return Err(place.fault("`kind` is missing").expected(expected).into()),
     };
-    if let Some((_, why)) = SHAPES_LATER.iter().find(|(name, _)| *name == kind) {
-        return Err(place.fault_of_kind(format!("the shape \"{kind}\" is not in this version")).hint(*why).into());
-    }
     SHAPES.iter().find(|s| s.header == kind).ok_or_else(|| {
         let mut fault = place.fault_of_kind(format!("unknown shape \"{kind}\"")).expected(one_of(names()));
         fault.hint = closest(kind, names()).map(|n| format!("\"{n}\""));
@@ -216,6 +254,14 @@ fn read_kind(table: &Table, shapes: &mut Shapes, own: &[&str]) -> Result<ShapeKi
         }
         "cone" => ShapeKind::Cone { radius: number("radius")?, height: number("height")? },
         "torus" => ShapeKind::Torus { radius: number("radius")?, tube: number("tube")? },
+        "sheet" => {
+            let size = table.maybe_numbers("size")?.unwrap_or_default();
+            if size.len() != 2 || size.iter().any(|s| *s <= 0.0) {
+                let fault = table.fault_of("size", "a sheet has an extent above zero along x and z");
+                return Err(fault.expected("two lengths such as [1, 0.7]").into());
+            }
+            ShapeKind::Sheet { size: [size[0], size[1]] }
+        }
         "plane" => ShapeKind::Plane { normal: table.direction("normal")?, offset: number("offset")? },
         "mesh" => ShapeKind::Mesh { file: read_file_name(table)?, height: table.maybe_number("height")? },
         "points" => ShapeKind::Points { file: read_file_name(table)?, height: table.maybe_number("height")? },

@@ -57,6 +57,10 @@ pub enum ShapeKind {
         radius: f64,
         tube: f64,
     },
+    /// A flat rectangle in the plane y = 0, facing up: extents along x and z.
+    Sheet {
+        size: [f64; 2],
+    },
     Plane {
         normal: DVec3,
         offset: f64,

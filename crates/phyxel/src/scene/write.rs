@@ -121,6 +121,7 @@ fn shape_keys(spec: &ShapeSpec) -> Entries {
         ShapeKind::Capsule { radius, height } => round_solid("capsule", *radius, *height),
         ShapeKind::Cone { radius, height } => round_solid("cone", *radius, *height),
         ShapeKind::Torus { radius, tube } => ("torus", vec![("radius", number(*radius)), ("tube", number(*tube))]),
+        ShapeKind::Sheet { size } => ("sheet", vec![("size", numbers(size))]),
         ShapeKind::Plane { normal, offset } => {
             ("plane", vec![("normal", vector(*normal)), ("offset", number(*offset))])
         }
@@ -161,6 +162,9 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
     }
     out.key("surface", table(vec![("kind", word(&body.surface.kind)), ("count", body.surface.count.to_string())]));
     out.key("color", color(body.color));
+    if !body.cuts.is_empty() {
+        out.key("cut", list(body.cuts.iter().map(|place| table(vec![place_key(place)]))));
+    }
     out.key("regions", list(body.regions.iter().map(|r| table(region_keys(r)))));
 }
 
@@ -173,8 +177,12 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         ("damping", number(material.damping)),
         ("smoothing", number(material.smoothing)),
         ("friction", number(material.friction)),
-        ("volume_stiffness", number(material.volume_stiffness)),
     ]);
+    if let Some(shell) = material.shell {
+        entries.extend([("thickness", number(shell.thickness)), ("law", word(&shell.law))]);
+        return entries;
+    }
+    entries.push(("volume_stiffness", number(material.volume_stiffness)));
     entries.extend(material.collapse_stiffness.map(|c| ("collapse_stiffness", number(c))));
     entries.extend([
         ("collapse_ratio", number(material.collapse_ratio)),
@@ -217,7 +225,11 @@ fn anisotropy_keys(anisotropy: &Anisotropy) -> Entries {
 }
 
 fn region_keys(region: &RegionSpec) -> Entries {
-    let place = match &region.place {
+    vec![("name", quote(&region.name)), place_key(&region.place)]
+}
+
+fn place_key(place: &RegionPlace) -> (&'static str, String) {
+    match place {
         RegionPlace::Box { min, max } => ("box", table(vec![("min", vector(*min)), ("max", vector(*max))])),
         RegionPlace::Sphere { center, radius } => {
             ("sphere", table(vec![("center", vector(*center)), ("radius", number(*radius))]))
@@ -230,8 +242,7 @@ fn region_keys(region: &RegionSpec) -> Entries {
         }
         // Only programs make this one; a ball that holds everything says the same.
         RegionPlace::All => ("sphere", table(vec![("center", vector(DVec3::ZERO)), ("radius", number(1e150))])),
-    };
-    vec![("name", quote(&region.name)), place]
+    }
 }
 
 fn motion(keyframes: &[Keyframe]) -> String {

@@ -8,5 +8,6 @@ mod heat;
 mod lab;
 mod motion;
 mod plastic;
+mod shells;
 mod starts;
 mod statics;

@@ -15,7 +15,7 @@ pub(in crate::scene) static BODY: Section = Section {
                 choice("mls", "moving-least-squares elasticity [MKN04]: solids that bounce and bend"),
                 later("embedded", "the model for clay and dough comes in a later version"),
                 later("lattice", "the model for melting, freezing and liquids comes in a later version"),
-                later("shell", "the model for cloth and foil comes in a later version"),
+                choice("shell", "fibers through the points of a surface [WSG05]: cloth, paper, masks, closed skins"),
             ]),
             "\"mls\"",
             "Which method moves it.",
@@ -48,7 +48,7 @@ pub(in crate::scene) static BODY: Section = Section {
         with(
             "sampling",
             Kind::Choice(&[
-                choice("regular", "cell centers of a cubic grid"),
+                choice("regular", "cell centers of a cubic grid; rows on a sheet"),
                 choice("poisson", "blue noise, relaxed"),
                 choice("graded", "fine at the surface, coarse inside"),
             ]),
@@ -66,6 +66,12 @@ pub(in crate::scene) static BODY: Section = Section {
         ),
         absent("surface", Kind::Table(&SURFACE), "20000 surfels", "What is drawn."),
         absent("color", Kind::Color, "from a palette, by the body's number", "Color, `#rrggbb`."),
+        absent(
+            "cut",
+            Kind::Tables(&CUT),
+            "the whole surface",
+            "Parts of a shell's surface that are left out: holes, slits, open ends.",
+        ),
         absent(
             "regions",
             Kind::Tables(&REGION),
@@ -257,6 +263,22 @@ pub(in crate::scene) static MATERIAL: Section = Section {
             "the same in all directions",
             "Stiffness that depends on direction: grain.",
         ),
+        absent(
+            "thickness",
+            Kind::Quantity(D::LENGTH, Range::Above(0.0, 1e3)),
+            "shells must have it",
+            "Thickness of a shell; for `model = \"shell\"` only.",
+        ),
+        absent(
+            "law",
+            Kind::Choice(&[
+                choice("tensor", "strain and curvature fitted to the fibers: the material alone decides"),
+                choice("weights", "weighted fibers, 10 to 20 % too soft on random points; for comparison"),
+                choice("published", "the energies as printed in [WSG05], at like stiffness; for comparison"),
+            ]),
+            "\"tensor\"",
+            "Energy of a shell; for `model = \"shell\"` only.",
+        ),
     ],
     common: MATERIAL_CHANGEABLE,
     later: MATERIAL_LATER,
@@ -267,6 +289,8 @@ pub(in crate::scene) static MATERIAL: Section = Section {
 const EVENT_SET_NOT: &[(&str, &str)] = &[
     ("preset", "an event cannot change the preset; write the keys that change"),
     ("anisotropy", "an event cannot change anisotropy; `young` scales all moduli of a grain"),
+    ("thickness", "an event cannot change the thickness of a shell"),
+    ("law", "an event cannot change the law of a shell"),
     MATERIAL_LATER[0],
     MATERIAL_LATER[1],
     MATERIAL_LATER[2],
@@ -341,6 +365,15 @@ pub(in crate::scene) static REGION: Section = section(
         absent("sphere", Kind::Table(&REGION_SPHERE), "", "Points in a ball."),
         absent("half_space", Kind::Table(&REGION_HALF_SPACE), "", "Points p with normal·p > offset."),
         absent("nearest", Kind::Table(&REGION_NEAREST), "", "The points nearest to a place."),
+    ],
+);
+pub(in crate::scene) static CUT: Section = section(
+    "cut = [ { ... } ]",
+    "A part of a shell's surface that is left out, in the frame of its shape. Exactly one of these keys.",
+    &[
+        absent("box", Kind::Table(&REGION_BOX), "", "What lies in an axis-aligned box."),
+        absent("sphere", Kind::Table(&REGION_SPHERE), "", "What lies in a ball."),
+        absent("half_space", Kind::Table(&REGION_HALF_SPACE), "", "Where normal·p > offset."),
     ],
 );
 pub(in crate::scene) static REGION_BOX: Section = section(

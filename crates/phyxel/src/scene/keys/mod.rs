@@ -10,12 +10,12 @@ mod shapes;
 mod world;
 
 pub(super) use body::{
-    ANISOTROPY, BODY, EVENT_SET, MATERIAL, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST, REGION_SPHERE,
+    ANISOTROPY, BODY, CUT, EVENT_SET, MATERIAL, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST, REGION_SPHERE,
     SURFACE,
 };
 pub(super) use heat::{AIR, HEAT};
 pub(super) use scene::SCENE;
-pub(super) use shapes::{SHAPES, SHAPES_LATER};
+pub(super) use shapes::SHAPES;
 pub(super) use world::{CAMERA, COLLIDER, EVENT, EVENT_WHEN, EXPECT, FORCE, KEYFRAME, PIN, PROBE};
 
 use super::units::Dimension as D;
@@ -139,6 +139,7 @@ pub(super) const SECTIONS: &[&Section] = &[
     &MATERIAL,
     &ANISOTROPY,
     &SURFACE,
+    &CUT,
     &REGION,
     &REGION_BOX,
     &REGION_SPHERE,

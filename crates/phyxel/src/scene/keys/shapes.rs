@@ -61,6 +61,11 @@ pub(in crate::scene) static SHAPES: &[Section] = &[
         &[KIND, required("radius", LENGTH, "Radius of the ring."), required("tube", LENGTH, "Radius of the tube.")],
     ),
     shape(
+        "sheet",
+        "A flat rectangle in the plane y = 0, facing up; for shells.",
+        &[KIND, required("size", Kind::Numbers(2, D::LENGTH), "Extents along x and z.")],
+    ),
+    shape(
         "plane",
         "The half-space below a plane; for colliders and for cutting.",
         &[
@@ -100,7 +105,3 @@ pub(in crate::scene) static SHAPES: &[Section] = &[
         &[required("use", Kind::Text, "Its name.")],
     ),
 ];
-
-/// Values of `shape.kind` that come later.
-pub(in crate::scene) const SHAPES_LATER: &[(&str, &str)] =
-    &[("sheet", "sheets need the shell model, which comes in a later version")];

@@ -1,0 +1,468 @@
+//! Energy and forces of one shell at full speed.
+//!
+//! Pass 1 goes over the nodes as centers: the vectors to the neighbors are taken once, four fibers are measured side by side, the
+//! tensor is fitted, and the forces on the neighbors are written into places of the center's own. Pass 2 gathers them: each node
+//! adds what its neighbors' centers hold for it, in a fixed order. Nothing is scattered between threads.
+
+use super::fit::Rest;
+use super::lanes::{LANES, Lane, Vector};
+use super::law::{Energy, FiberTerm};
+use super::measure::{Angles, Lengths, Splines};
+use super::network::{MOST_FIBERS, MOST_NEIGHBORS, Network};
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// Centers per parallel task.
+const CHUNK: usize = 64;
+/// Most groups of four fibers per center.
+const MOST_GROUPS: usize = MOST_FIBERS.div_ceil(LANES);
+
+/// One part of the energy for four fibers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Terms {
+    tensor: Vector,
+    plain: Vector,
+    response: Vector,
+    residual: Lane,
+}
+
+/// Four fibers of one center; what is missing has no weight.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    /// Places of the ends among the neighbors.
+    ends: [[u8; LANES]; 2],
+    /// First knot spacing, and the inverses of both.
+    h1: Lane,
+    inverse: [Lane; 2],
+    /// 1 / (rest length)² [1/m²].
+    inverse_rest2: Lane,
+    /// Rest angle [rad].
+    rest_angle: Lane,
+    /// Curvature per angle [1/m].
+    per_turn: Lane,
+    membrane: Terms,
+    bending: Terms,
+}
+
+/// One node with its fibers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Center {
+    /// Its own number.
+    node: u32,
+    /// First neighbor and their number.
+    first: u32,
+    neighbors: u16,
+    groups: u16,
+    first_group: u32,
+    closed: bool,
+    /// Stiffness of mean and deviator, of membrane and bending [J].
+    membrane: [f64; 2],
+    bending: [f64; 2],
+}
+
+/// What four fibers measured, kept between fit and force.
+#[derive(Debug, Clone, Copy, Default)]
+struct Measured {
+    lengths: Lengths,
+    angles: Angles,
+    strain: Lane,
+    /// Strain of the lanes that hold a fiber.
+    seen: Lane,
+    curvature: Lane,
+    /// Derivatives of strain by length and of curvature by angle.
+    slopes: [Lane; 2],
+}
+
+/// Reused by the centers of a chunk.
+#[derive(Debug, Clone, Copy)]
+struct Scratch {
+    measured: [Measured; MOST_GROUPS],
+    d: [DVec3; MOST_NEIGHBORS],
+}
+
+/// What a center found for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Own {
+    /// Force of its fibers on itself [N].
+    force: DVec3,
+    /// Energies of stretching and bending [J].
+    energy: [f64; 2],
+    /// Largest strain of its fibers by absolute value, and their fitted mean strain.
+    strain: [f64; 2],
+}
+
+/// What one evaluation found.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ShellExtremes {
+    /// Largest strain of a fiber, by absolute value.
+    pub max_strain: f64,
+    /// Largest stretch of a fiber.
+    pub max_stretch: f64,
+}
+
+/// The packed state of one shell.
+#[derive(Debug, Clone, Default)]
+pub struct Engine {
+    centers: Vec<Center>,
+    /// Neighbors of all centers.
+    neighbors: Vec<u32>,
+    groups: Vec<Group>,
+    /// Least part of the bending energy that counts: 0, or 1 without the guard.
+    floor: f64,
+    /// Force of each center on each of its neighbors [N], each chunk in `stride` places. Written by pass 1.
+    pulls: Vec<DVec3>,
+    stride: usize,
+    /// What each center found for itself. Written by pass 1.
+    own: Vec<Own>,
+    /// Per chunk. Written by pass 1.
+    extremes: Vec<ShellExtremes>,
+    /// First entry of each node in `incoming`, and the end.
+    incoming_starts: Vec<u32>,
+    /// Places in `pulls` that hold the forces on a node.
+    incoming: Vec<u32>,
+}
+
+impl Engine {
+    /// Packs a network at rest with its energy.
+    pub fn new(network: &Network, rest: &Rest, energy: &Energy) -> Self {
+        let floor = f64::from(u8::from(energy.unguarded));
+        let mut engine = Self { neighbors: network.neighbors.clone(), floor, ..Self::default() };
+        for i in 0..network.len() {
+            let range = network.fiber_range(i);
+            let count = range.len().div_ceil(LANES);
+            engine.centers.push(Center {
+                node: i as u32,
+                first: network.starts[i],
+                neighbors: network.neighbors_of(i).len() as u16,
+                groups: count as u16,
+                first_group: engine.groups.len() as u32,
+                closed: network.closed[i] && network.neighbors_of(i).len() > 2,
+                membrane: energy.membrane.nodes[i],
+                bending: energy.bending.nodes[i],
+            });
+            for g in 0..count {
+                let start = range.start + g * LANES;
+                engine.groups.push(Group::new(network, rest, energy, start, range.end.min(start + LANES)));
+            }
+        }
+        engine.place_pulls();
+        engine
+    }
+
+    fn place_pulls(&mut self) {
+        let sizes = self.centers.chunks(CHUNK).map(|c| c.iter().map(|x| usize::from(x.neighbors)).sum::<usize>());
+        self.stride = sizes.max().unwrap_or(0).max(1);
+        let n = self.centers.len();
+        self.pulls = vec![DVec3::ZERO; n.div_ceil(CHUNK) * self.stride];
+        self.own = vec![Default::default(); n];
+        self.extremes = vec![ShellExtremes::default(); n.div_ceil(CHUNK)];
+        let mut counts = vec![0u32; n + 1];
+        self.neighbors.iter().for_each(|&j| counts[j as usize + 1] += 1);
+        (0..n).for_each(|i| counts[i + 1] += counts[i]);
+        self.incoming = vec![0; self.neighbors.len()];
+        let mut next = counts.clone();
+        for (chunk, centers) in self.centers.chunks(CHUNK).enumerate() {
+            let mut place = (chunk * self.stride) as u32;
+            for center in centers {
+                for &j in &self.neighbors[center.first as usize..][..usize::from(center.neighbors)] {
+                    self.incoming[next[j as usize] as usize] = place;
+                    next[j as usize] += 1;
+                    place += 1;
+                }
+            }
+        }
+        self.incoming_starts = counts;
+    }
+
+    /// Number of fibers with room, four by four.
+    pub fn lanes(&self) -> usize {
+        LANES * self.groups.len()
+    }
+
+    /// Pass 1: energies, and forces of all centers.
+    pub fn measure(&mut self, positions: &[DVec3]) {
+        let packed = Packed { neighbors: &self.neighbors, groups: &self.groups, floor: self.floor, positions };
+        let tasks = self.pulls.par_chunks_mut(self.stride).zip(self.own.par_chunks_mut(CHUNK));
+        let tasks = tasks.zip(&mut self.extremes).zip(self.centers.par_chunks(CHUNK));
+        let wide = wide_vectors();
+        tasks.for_each(|(((pulls, own), extremes), centers)| {
+            let chunk = Chunk { packed, centers, pulls, own, extremes };
+            if wide { measure_chunk_wide(chunk) } else { measure_chunk(chunk) }
+        });
+    }
+
+    /// Pass 2: adds the force on each node [N] at the last `measure`.
+    pub fn add_forces(&self, out: &mut [DVec3]) {
+        out.par_iter_mut().enumerate().with_min_len(8 * CHUNK).for_each(|(i, force)| {
+            let range = self.incoming_starts[i] as usize..self.incoming_starts[i + 1] as usize;
+            let mut sum = self.own[i].force;
+            for &place in &self.incoming[range] {
+                sum += self.pulls[place as usize];
+            }
+            *force += sum;
+        });
+    }
+
+    /// Energies of stretching and bending at the last `measure` [J].
+    pub fn energy(&self) -> [f64; 2] {
+        self.own.iter().fold([0.0; 2], |[s, b], own| [s + own.energy[0], b + own.energy[1]])
+    }
+
+    /// Largest strain of the fibers of each node by absolute value, and their fitted mean strain, at the last `measure`.
+    pub fn strains(&self) -> impl Iterator<Item = [f64; 2]> + '_ {
+        self.own.iter().map(|own| own.strain)
+    }
+
+    /// Extremes at the last `measure`.
+    pub fn extremes(&self) -> ShellExtremes {
+        self.extremes.iter().fold(ShellExtremes::default(), |a, b| ShellExtremes {
+            max_strain: a.max_strain.max(b.max_strain),
+            max_stretch: a.max_stretch.max(b.max_stretch),
+        })
+    }
+}
+
+impl Group {
+    fn new(network: &Network, rest: &Rest, energy: &Energy, start: usize, end: usize) -> Self {
+        // Lanes without a fiber measure a straight one and have no weight.
+        let mut group = Self { h1: Lane::splat(1.0), inverse: [Lane::splat(1.0); 2], ..Self::default() };
+        for k in start..end {
+            let (lane, fiber) = (k - start, &network.fibers[k]);
+            group.ends[0][lane] = fiber.ends[0];
+            group.ends[1][lane] = fiber.ends[1];
+            group.h1.0[lane] = fiber.knots.h1;
+            group.inverse[0].0[lane] = 1.0 / fiber.knots.h1;
+            group.inverse[1].0[lane] = 1.0 / fiber.knots.h2;
+            group.inverse_rest2.0[lane] = 1.0 / (rest.lengths[k] * rest.lengths[k]);
+            group.rest_angle.0[lane] = rest.angles[k];
+            group.per_turn.0[lane] = 1.0 / energy.curvature_lengths[k];
+            group.membrane.set(lane, &energy.membrane.fibers[k]);
+            group.bending.set(lane, &energy.bending.fibers[k]);
+        }
+        group
+    }
+}
+
+impl Terms {
+    fn set(&mut self, lane: usize, term: &FiberTerm) {
+        for (to, from) in
+            [(&mut self.tensor, term.tensor), (&mut self.plain, term.plain), (&mut self.response, term.response)]
+        {
+            (to.x.0[lane], to.y.0[lane], to.z.0[lane]) = (from.x, from.y, from.z);
+        }
+        self.residual.0[lane] = term.residual;
+    }
+}
+
+/// The fitted tensor and the plain fit of one part of the energy.
+#[derive(Clone, Copy, Default)]
+struct Fitted {
+    tensor: Vector,
+    plain: Vector,
+}
+
+impl Fitted {
+    #[inline(always)]
+    fn add(&mut self, terms: &Terms, value: Lane) {
+        self.tensor += terms.tensor * value;
+        self.plain += terms.plain * value;
+    }
+}
+
+/// A fitted tensor, its stress and its energy.
+struct Stress {
+    plain: Vector,
+    stress: Vector,
+    energy: f64,
+}
+
+impl Stress {
+    #[inline(always)]
+    fn new(fitted: &Fitted, [mean, deviator]: [f64; 2]) -> Self {
+        let (e, plain) = (fitted.tensor.sum(), fitted.plain.sum());
+        let stress = DVec3::new(mean * e.x, deviator * e.y, deviator * e.z);
+        Self { plain: Vector::splat(plain), stress: Vector::splat(stress), energy: 0.5 * e.dot(stress) }
+    }
+
+    /// Derivative of the energy by what the fibers measure; adds the residual's energy.
+    #[inline(always)]
+    fn derivative(&self, terms: &Terms, value: Lane, energy: &mut Lane) -> Lane {
+        let residual = value - terms.response.dot(self.plain);
+        let pull = terms.residual * residual;
+        *energy += pull * residual;
+        terms.tensor.dot(self.stress) + pull
+    }
+}
+
+/// Everything a center reads.
+#[derive(Clone, Copy)]
+struct Packed<'a> {
+    neighbors: &'a [u32],
+    groups: &'a [Group],
+    floor: f64,
+    positions: &'a [DVec3],
+}
+
+/// What one task reads and writes.
+struct Chunk<'a> {
+    packed: Packed<'a>,
+    centers: &'a [Center],
+    pulls: &'a mut [DVec3],
+    own: &'a mut [Own],
+    extremes: &'a mut ShellExtremes,
+}
+
+/// Whether the machine adds four f64 at once. Products and sums are not fused, so the bits are the same with and without.
+fn wide_vectors() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// `measure_chunk` on wide vectors; call only where `wide_vectors`.
+#[cfg(target_arch = "x86_64")]
+#[allow(
+    unsafe_code,
+    reason = "the plain code compiled once more with vector instructions that the caller has looked for"
+)]
+fn measure_chunk_wide(chunk: Chunk) {
+    #[target_feature(enable = "avx2")]
+    fn wide(chunk: Chunk) {
+        measure_chunk(chunk);
+    }
+    // SAFETY: `measure` asks `wide_vectors` before.
+    unsafe { wide(chunk) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn measure_chunk_wide(chunk: Chunk) {
+    measure_chunk(chunk);
+}
+
+#[inline(always)]
+fn measure_chunk(chunk: Chunk) {
+    let Chunk { packed, centers, pulls, own, extremes } = chunk;
+    let mut scratch = Scratch { measured: [Measured::default(); MOST_GROUPS], d: [DVec3::ZERO; MOST_NEIGHBORS] };
+    let (mut largest, mut place) = ([Lane::ZERO; 2], 0);
+    for (center, own) in centers.iter().zip(own) {
+        let count = usize::from(center.neighbors);
+        *own = measure_center(packed, center, &mut pulls[place..place + count], &mut scratch, &mut largest);
+        place += count;
+    }
+    let fold = |lane: Lane| lane.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m });
+    *extremes = ShellExtremes { max_strain: fold(largest[0]), max_stretch: (1.0 + 2.0 * fold(largest[1])).sqrt() };
+}
+
+#[inline(always)]
+fn measure_center(
+    packed: Packed,
+    center: &Center,
+    pulls: &mut [DVec3],
+    scratch: &mut Scratch,
+    largest: &mut [Lane; 2],
+) -> Own {
+    let list = &packed.neighbors[center.first as usize..][..usize::from(center.neighbors)];
+    let groups = &packed.groups[center.first_group as usize..][..usize::from(center.groups)];
+    let x = packed.positions[center.node as usize];
+    let d = &mut scratch.d[..list.len()];
+    d.iter_mut().zip(list).for_each(|(d, &j)| *d = packed.positions[j as usize] - x);
+    let normal = fan_normal(d, center.closed);
+    let n = Vector::splat(normal);
+    let n2 = Lane::splat(normal.length_squared());
+    let (mut membrane, mut bending) = (Fitted::default(), Fitted::default());
+    let measured = &mut scratch.measured[..groups.len()];
+    let mut strain = Lane::ZERO;
+    for (group, out) in groups.iter().zip(measured.iter_mut()) {
+        *out = Measured::new(group, d, n, n2, packed.floor);
+        membrane.add(&group.membrane, out.strain);
+        bending.add(&group.bending, out.curvature);
+        strain = strain.max(out.seen.abs());
+        largest[1] = largest[1].max(out.seen);
+    }
+    largest[0] = largest[0].max(strain);
+    let strain = [strain.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m }), membrane.plain.x.sum()];
+    let membrane = Stress::new(&membrane, center.membrane);
+    let bending = Stress::new(&bending, center.bending);
+    let mut energies = [Lane::ZERO; 2];
+    let mut turn = Vector::default();
+    pulls.fill(DVec3::ZERO);
+    for (group, m) in groups.iter().zip(measured.iter()) {
+        let [mut stretch, mut bend] = m.slopes;
+        stretch = stretch * membrane.derivative(&group.membrane, m.strain, &mut energies[0]);
+        bend = bend * bending.derivative(&group.bending, m.curvature, &mut energies[1]);
+        turn += m.angles.normal * bend;
+        for end in 0..2 {
+            let pull = m.lengths.ends[end] * stretch + m.angles.ends[end] * bend;
+            for lane in 0..LANES {
+                pulls[usize::from(group.ends[end][lane])] -= pull.lane(lane);
+            }
+        }
+    }
+    add_turn(d, center.closed, turn.sum(), pulls);
+    let energy = [membrane.energy + 0.5 * energies[0].sum(), bending.energy + 0.5 * energies[1].sum()];
+    Own { force: -pulls.iter().sum::<DVec3>(), energy, strain }
+}
+
+impl Measured {
+    #[inline(always)]
+    fn new(group: &Group, d: &[DVec3], n: Vector, n2: Lane, floor: f64) -> Self {
+        let [d1, d2] = group.ends.map(|ends| gather(d, ends));
+        let splines = Splines::new(group.h1, group.inverse, d1, d2);
+        let lengths = splines.lengths();
+        let angles = splines.angles(d2 - d1, n, n2);
+        let half = Lane::splat(0.5);
+        // A lane without a fiber has an inverse of 0 and a strain of -1/2, which has no weight.
+        let strain = half * (lengths.value * lengths.value * group.inverse_rest2) - half;
+        let seen = Lane::ZERO.pick_above(-group.inverse_rest2, strain, Lane::ZERO);
+        let per_turn = group.per_turn * angles.guard.max(Lane::splat(floor));
+        Self {
+            strain,
+            seen,
+            curvature: (angles.value - group.rest_angle) * per_turn,
+            slopes: [lengths.value * group.inverse_rest2, per_turn],
+            lengths,
+            angles,
+        }
+    }
+}
+
+#[inline(always)]
+fn gather(d: &[DVec3], ends: [u8; LANES]) -> Vector {
+    let mut out = Vector::default();
+    for lane in 0..LANES {
+        let v = d[usize::from(ends[lane])];
+        (out.x.0[lane], out.y.0[lane], out.z.0[lane]) = (v.x, v.y, v.z);
+    }
+    out
+}
+
+/// Area vector of a fan.
+#[inline(always)]
+fn fan_normal(d: &[DVec3], closed: bool) -> DVec3 {
+    let mut sum = match (closed, d) {
+        (true, [first, .., last]) => last.cross(*first),
+        _ => DVec3::ZERO,
+    };
+    for pair in d.windows(2) {
+        sum += pair[0].cross(pair[1]);
+    }
+    sum
+}
+
+/// Forces on the neighbors of the energy's derivative by the fan normal.
+#[inline(always)]
+fn add_turn(d: &[DVec3], closed: bool, turn: DVec3, pulls: &mut [DVec3]) {
+    let count = d.len();
+    if count < 2 {
+        return;
+    }
+    for f in 0..count - 1 {
+        pulls[f] -= d[f + 1].cross(turn);
+        pulls[f + 1] -= turn.cross(d[f]);
+    }
+    if closed {
+        pulls[count - 1] -= d[0].cross(turn);
+        pulls[0] -= turn.cross(d[count - 1]);
+    }
+}

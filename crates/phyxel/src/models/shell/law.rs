@@ -1,0 +1,224 @@
+//! The energies of a shell, all as one quadratic form per node of what its fibers measure.
+//!
+//! With ε_k the strain and κ_k the change of curvature of the fibers of a node, each part of its energy is
+//!
+//! ```text
+//! E = 1/2 [ mean e1² + deviator (e2² + e3²) ] + 1/2 Σ residual_k (ε_k - m_k · Σ_j Q_j ε_j)²,   (e1, e2, e3) = Σ_k P_k ε_k
+//! ```
+//!
+//! and the laws differ in the numbers only.
+
+use super::balance::{BalanceReport, balance};
+use super::boundary::Boundary;
+use super::fit::{ANGLE_PER_TURN, Fit, Kind, Rest};
+use super::network::{Network, Nodes};
+use super::weights::IsotropicWeights;
+use glam::DVec3;
+
+/// Part of the fiber stiffness that resists what no tensor explains.
+pub const RESIDUAL: f64 = 0.3;
+
+/// Which energy a shell has.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum ShellLaw {
+    /// Tensor fit with balanced coefficients: the default.
+    #[default]
+    Tensor,
+    /// Tensor fit without the balance, for comparison.
+    Unbalanced,
+    /// Isotropic weights.
+    Weights,
+    /// As printed in [WSG05] eqs. 5 and 8: a Poisson's ratio of 0.6 in stretching, and in bending no resistance to saddles. With
+    /// their constants K_s [J/m⁴] and K_b [J/m²]; without, with those of each node that make a regular sampling as stiff as the
+    /// sheet in even stretching and bending.
+    Published(Option<[f64; 2]>),
+}
+
+/// Elastic constants of a sheet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sheet {
+    /// Young's modulus [Pa].
+    pub young: f64,
+    /// Poisson's ratio.
+    pub poisson: f64,
+    /// Thickness [m].
+    pub thickness: f64,
+}
+
+impl Sheet {
+    /// Membrane stiffness E t / (1 - ν²) [N/m].
+    pub fn membrane(&self) -> f64 {
+        self.young * self.thickness / (1.0 - self.poisson * self.poisson)
+    }
+    /// Bending stiffness E t³ / (12 (1 - ν²)) [N m].
+    pub fn bending(&self) -> f64 {
+        self.membrane() * self.thickness * self.thickness / 12.0
+    }
+}
+
+/// One fiber's part in one part of the energy.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FiberTerm {
+    /// Its share in the tensor.
+    pub tensor: DVec3,
+    /// Its share in the plain fit that the residual is taken from.
+    pub plain: DVec3,
+    /// Its response to the plain fit.
+    pub response: DVec3,
+    /// Stiffness of its residual [J].
+    pub residual: f64,
+}
+
+/// One part of the energy, membrane or bending: per fiber and per node.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Per fiber.
+    pub fibers: Vec<FiberTerm>,
+    /// Per node: stiffness of mean and deviator [J].
+    pub nodes: Vec<[f64; 2]>,
+}
+
+/// The energy of a network.
+#[derive(Debug, Clone, Default)]
+pub struct Energy {
+    /// Of stretching.
+    pub membrane: Part,
+    /// Of bending.
+    pub bending: Part,
+    /// Curvature length of each fiber: its angle over this is its curvature [m].
+    pub curvature_lengths: Vec<f64>,
+    /// Whether bending fades before an angle jumps; only for comparisons it does not.
+    pub unguarded: bool,
+    /// How well the two parts are balanced.
+    pub reports: [BalanceReport; 2],
+}
+
+/// Geometry that the energies of all laws are made of; kept so that a change of the material need not fit again.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    law: ShellLaw,
+    membrane: (Fit, Vec<DVec3>),
+    bending: (Fit, Vec<DVec3>),
+    weights: Option<[IsotropicWeights; 2]>,
+    reports: [BalanceReport; 2],
+}
+
+impl Fitted {
+    /// Fits a network at rest.
+    pub fn new(law: ShellLaw, nodes: &Nodes, network: &Network, rest: &Rest) -> Self {
+        let fits = rayon::join(
+            || Fit::new(Kind::Membrane, nodes, network, rest),
+            || Fit::new(Kind::Bending, nodes, network, rest),
+        );
+        let mut reports = [BalanceReport::default(); 2];
+        let (mut membrane, mut bending) = (fits.0.plain.clone(), fits.1.plain.clone());
+        if law == ShellLaw::Tensor {
+            let boundary = Boundary::new(nodes, network);
+            let balanced = rayon::join(
+                || balance(Kind::Membrane, nodes, network, rest, &fits.0, &boundary),
+                || balance(Kind::Bending, nodes, network, rest, &fits.1, &boundary),
+            );
+            (membrane, reports[0]) = balanced.0;
+            (bending, reports[1]) = balanced.1;
+        }
+        let weights = (law == ShellLaw::Weights)
+            .then(|| [false, true].map(|bending| IsotropicWeights::new(nodes, network, bending)));
+        Self { law, membrane: (fits.0, membrane), bending: (fits.1, bending), weights, reports }
+    }
+
+    /// Fits with given coefficients instead of balanced ones.
+    pub fn with_coefficients(fits: [(Fit, Vec<DVec3>); 2]) -> Self {
+        let [membrane, bending] = fits;
+        Self { law: ShellLaw::Tensor, membrane, bending, weights: None, reports: Default::default() }
+    }
+
+    /// Multiplies the area that some nodes' curvature counts for, as at a clamped edge, whose nodes see half of the curvature
+    /// beside them.
+    pub fn scale_bending(&mut self, nodes: impl Iterator<Item = usize>, factor: f64) {
+        nodes.for_each(|i| self.bending.0.areas[i] *= factor);
+    }
+
+    /// The energy of a sheet.
+    pub fn energy(&self, sheet: &Sheet, nodes: &Nodes, network: &Network, rest: &Rest) -> Energy {
+        let curvature_lengths = match self.law {
+            ShellLaw::Published(_) => vec![1.0; rest.lengths.len()],
+            _ => rest.lengths.iter().map(|l| ANGLE_PER_TURN * l).collect(),
+        };
+        let (c, d) = (sheet.membrane(), sheet.bending());
+        let (membrane, bending) = match (self.law, &self.weights) {
+            (ShellLaw::Published(constants), _) => published(constants, [c, d], nodes, network, rest),
+            (ShellLaw::Weights, Some([membrane, bending])) => (
+                weighted(c, sheet.poisson, true, membrane, network),
+                weighted(d, sheet.poisson, false, bending, network),
+            ),
+            _ => (
+                fitted(c, sheet.poisson, &self.membrane, nodes, network),
+                fitted(d, sheet.poisson, &self.bending, nodes, network),
+            ),
+        };
+        Energy { membrane, bending, curvature_lengths, unguarded: false, reports: self.reports }
+    }
+}
+
+fn fitted(stiffness: f64, poisson: f64, (fit, tensors): &(Fit, Vec<DVec3>), nodes: &Nodes, network: &Network) -> Part {
+    let (mean, deviator) = (2.0 * (1.0 + poisson) * stiffness, 2.0 * (1.0 - poisson) * stiffness);
+    let mut part = Part::default();
+    for i in 0..network.len() {
+        part.nodes.push([fit.areas[i] * mean, fit.areas[i] * deviator]);
+        let residual = nodes.areas[i] * RESIDUAL * 2.0 * deviator;
+        part.fibers.extend(network.fiber_range(i).map(|k| FiberTerm {
+            tensor: tensors[k],
+            plain: fit.plain[k],
+            response: fit.responses[k],
+            residual: residual * fit.weights[k],
+        }));
+    }
+    part
+}
+
+fn weighted(stiffness: f64, poisson: f64, corrected: bool, weights: &IsotropicWeights, network: &Network) -> Part {
+    let (alpha, beta) = (2.0 * stiffness * (3.0 * poisson - 1.0), 4.0 * (1.0 - poisson) * stiffness);
+    let mut part = Part::default();
+    for i in 0..network.len() {
+        // Bent fibers see less of a deviatoric strain; that is made up for.
+        let response = if corrected { weights.responses[i] } else { 1.0 };
+        let (own_beta, area) = (beta / response, weights.areas[i]);
+        part.nodes.push([area * (alpha + beta - own_beta), 0.0]);
+        part.fibers.extend(network.fiber_range(i).map(|k| FiberTerm {
+            tensor: DVec3::X * weights.weights[k],
+            residual: area * own_beta * weights.weights[k],
+            ..FiberTerm::default()
+        }));
+    }
+    part
+}
+
+/// [WSG05] eqs. 4, 5, 7 and 8, the area in (8) at rest.
+fn published(
+    constants: Option<[f64; 2]>,
+    [c, d]: [f64; 2],
+    nodes: &Nodes,
+    network: &Network,
+    rest: &Rest,
+) -> (Part, Part) {
+    let (mut membrane, mut bending) = (Part::default(), Part::default());
+    for i in 0..network.len() {
+        let range = network.fiber_range(i);
+        let count = range.len().max(1) as f64;
+        let disc = |k: usize| std::f64::consts::FRAC_PI_4 * rest.lengths[k] * rest.lengths[k];
+        let area: f64 = range.clone().map(|k| disc(k) / count).sum();
+        // Even strain e has the energy 2 (1 + ν) C e² a against 4 K_s A² e², even curvature likewise with angles 3/4 l κ.
+        let turn2: f64 = range.clone().map(|k| (ANGLE_PER_TURN * rest.lengths[k]).powi(2) / count).sum();
+        let own = [0.4 * c * nodes.areas[i] / (area * area), 4.0 * d * nodes.areas[i] / (area * turn2)];
+        let [stretch, bend] = constants.unwrap_or(own.map(|k| if k.is_finite() { k } else { 0.0 }));
+        membrane.nodes.push([stretch, 0.0]);
+        bending.nodes.push([bend * area, 0.0]);
+        membrane.fibers.extend(range.clone().map(|k| FiberTerm {
+            tensor: DVec3::X * (2.0 * disc(k) / count),
+            residual: 4.0 * stretch * disc(k) * disc(k) / count,
+            ..FiberTerm::default()
+        }));
+        bending.fibers.extend(range.map(|_| FiberTerm { tensor: DVec3::X / count, ..FiberTerm::default() }));
+    }
+    (membrane, bending)
+}

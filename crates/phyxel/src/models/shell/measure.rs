@@ -1,0 +1,96 @@
+//! What four fibers of one node measure, and its gradient: `fiber` in lanes.
+
+use super::fiber::{GAUSS, GUARD_ANGLE, GUARD_SLANT, GUARD_TURN};
+use super::lanes::{Lane, Vector};
+
+/// Lengths below this count as this [m, or their product with another length].
+const TINY: f64 = 1e-100;
+
+/// Arc length of four fibers and its gradient with respect to the ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lengths {
+    pub value: Lane,
+    pub ends: [Vector; 2],
+}
+
+/// Signed normal angle of four fibers and its gradient with respect to the ends and the normal.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Angles {
+    pub value: Lane,
+    pub ends: [Vector; 2],
+    pub normal: Vector,
+    pub guard: Lane,
+}
+
+/// Four splines: knot spacings, their inverses, and the velocities of their chords.
+pub(super) struct Splines {
+    h: [Lane; 2],
+    inverse: [Lane; 2],
+    v: [Vector; 2],
+    m: Vector,
+}
+
+impl Splines {
+    #[inline(always)]
+    pub fn new(h1: Lane, inverse: [Lane; 2], d1: Vector, d2: Vector) -> Self {
+        let v = [d1 * -inverse[0], d2 * inverse[1]];
+        let m = (v[1] - v[0]) * Lane::splat(1.5);
+        Self { h: [h1, Lane::splat(2.0) - h1], inverse, v, m }
+    }
+
+    #[inline(always)]
+    pub fn lengths(&self) -> Lengths {
+        let mut value = Lane::ZERO;
+        let mut sums = [Vector::default(); 2];
+        let mut second = Vector::default();
+        for piece in 0..2 {
+            let h = self.h[piece];
+            let sign = if piece == 0 { 1.0 } else { -1.0 };
+            for [weight, factor] in GAUSS {
+                let c = h * Lane::splat(sign * factor);
+                let f = self.v[piece] + self.m * c;
+                let length = f.dot(f).sqrt().max(Lane::splat(TINY));
+                let part = h * Lane::splat(weight);
+                value += part * length;
+                let unit = f * (part / length);
+                sums[piece] += unit;
+                second += unit * c;
+            }
+        }
+        let second = second * Lane::splat(1.5);
+        Lengths { value, ends: [(second - sums[0]) * self.inverse[0], (sums[1] + second) * self.inverse[1]] }
+    }
+
+    /// Angles about the normal `n`, whose squared length is `n2`; `chord` is d2 - d1.
+    #[inline(always)]
+    pub fn angles(&self, chord: Vector, n: Vector, n2: Lane) -> Angles {
+        let one = Lane::splat(1.0);
+        let [h1, h2] = [self.h[0] * Lane::splat(0.25), self.h[1] * Lane::splat(0.25)];
+        let t0 = self.v[0] * (one + h1) - self.v[1] * h1;
+        let t1 = self.v[1] * (one + h2) - self.v[0] * h2;
+        let across = n.cross(chord);
+        let width2 = across.dot(across);
+        let narrow = one / width2.sqrt().max(Lane::splat(TINY));
+        let b = across * narrow;
+        let turn = t0.cross(t1);
+        let (t0b, t1b) = (t0.dot(b), t1.dot(b));
+        let s = -b.dot(turn);
+        let c = t0.dot(t1) - t0b * t1b;
+        let value = s.atan2(c);
+        let per_r2 = one / (s * s + c * c).max(Lane::splat(TINY));
+        let (gs, gc) = (c * per_r2, -(s * per_r2));
+        let g_t0 = (t1 - b * t1b) * gc - t1.cross(b) * gs;
+        let g_t1 = (t0 - b * t0b) * gc - b.cross(t0) * gs;
+        let g_b = Vector::default() - turn * gs - (t0 * t1b + t1 * t0b) * gc;
+        let g_across = (g_b - b * b.dot(g_b)) * narrow;
+        let g_chord = g_across.cross(n);
+        let g1 = (g_t0 * (one + h1) - g_t1 * h2) * self.inverse[0];
+        let g2 = (g_t1 * (one + h2) - g_t0 * h1) * self.inverse[1];
+        // What the guard looks at, squared: sine between normal and chord, part of the tangents across b.
+        let slant2 = width2 / (n2 * chord.dot(chord)).max(Lane::splat(TINY));
+        let aside = |t: Vector, tb: Lane| tb * tb / t.dot(t).max(Lane::splat(TINY));
+        let kept2 = (one - aside(t0, t0b).max(aside(t1, t1b))).max(Lane::ZERO);
+        let guard = slant2.sqrt().fade(GUARD_SLANT) * kept2.sqrt().fade(GUARD_TURN) * value.abs().fade(GUARD_ANGLE);
+        Angles { value, ends: [Vector::default() - g1 - g_chord, g2 + g_chord], normal: chord.cross(g_across), guard }
+    }
+}

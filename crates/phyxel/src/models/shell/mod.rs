@@ -1,0 +1,25 @@
+//! Thin shells by fibers: cubic splines through the nodes of a surface [WSG05].
+//!
+//! `surface` and `nodes` sample a surface, `network` says who is near whom and which fibers run through each node, `fiber` what one
+//! fiber measures, `fit` and `balance` how much each fiber speaks for the strain and curvature of its node, `law` which energy
+//! that gives, `engine` evaluates it, `shell` holds one shell and `model` those of a world.
+
+pub mod balance;
+pub mod boundary;
+pub mod engine;
+pub mod fiber;
+pub mod fit;
+pub mod frames;
+mod lanes;
+pub mod law;
+mod measure;
+mod model;
+pub mod network;
+pub mod nodes;
+mod shell;
+pub mod surface;
+mod time_step;
+pub mod weights;
+
+pub use model::{ShellBody, ShellModel};
+pub use shell::Shell;

@@ -1,0 +1,188 @@
+//! `ShellModel`: all shells of a world, stepped explicitly.
+
+use super::law::{Sheet, ShellLaw};
+use super::network::{Nodes, frame};
+use super::shell::Shell;
+use crate::models::mls::damping::RigidMotion;
+use crate::points::Points;
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Part of the square of step times frequency that `smoothing` takes from a vibration per step.
+const RATE_DAMPING: f64 = 0.2;
+
+/// One body to be moved by the model.
+#[derive(Debug, Clone)]
+pub struct ShellBody {
+    /// Number of the body in the world.
+    pub body: usize,
+    /// Its points.
+    pub range: Range<usize>,
+    /// Its nodes at rest, in the order of the points.
+    pub nodes: Nodes,
+    /// Its energy.
+    pub law: ShellLaw,
+    /// Its elastic constants.
+    pub sheet: Sheet,
+    /// Mass per volume [kg/m³].
+    pub density: f64,
+    /// Strength with which vibrations a few nodes long are taken away, 0 to 1.
+    pub smoothing: f64,
+}
+
+struct Part {
+    body: usize,
+    range: Range<usize>,
+    shell: Shell,
+    density: f64,
+    smoothing: f64,
+    /// Longest step at rest [s].
+    step: f64,
+    /// Where the forces are evaluated [m]. Written by `add_forces`.
+    ahead: Vec<DVec3>,
+}
+
+/// All bodies that are thin shells.
+#[derive(Default)]
+pub struct ShellModel {
+    parts: Vec<Part>,
+}
+
+impl ShellModel {
+    /// Builds networks and energies.
+    pub fn new(bodies: Vec<ShellBody>, points: &Points) -> Self {
+        let part = |b: ShellBody| {
+            let mut shell = Shell::new(b.nodes, b.law, b.sheet);
+            let step = shell.time_step(&points.masses[b.range.clone()]);
+            Part {
+                body: b.body,
+                range: b.range,
+                shell,
+                density: b.density,
+                smoothing: b.smoothing,
+                step,
+                ahead: Vec::new(),
+            }
+        };
+        Self { parts: bodies.into_iter().map(part).collect() }
+    }
+
+    /// Whether there are no shells.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Whether a body of the world is a shell.
+    pub fn manages(&self, body: usize) -> bool {
+        self.parts.iter().any(|p| p.body == body)
+    }
+
+    /// The shell of a body of the world.
+    pub fn shell(&self, body: usize) -> Option<&Shell> {
+        self.parts.iter().find(|p| p.body == body).map(|p| &p.shell)
+    }
+
+    /// Changes the material of a body.
+    pub fn set_material(&mut self, body: usize, sheet: Sheet, density: f64, smoothing: f64, points: &Points) {
+        for part in self.parts.iter_mut().filter(|p| p.body == body) {
+            part.shell.set_sheet(sheet);
+            part.density = density;
+            part.smoothing = smoothing;
+            part.step = part.shell.time_step(&points.masses[part.range.clone()]);
+        }
+    }
+
+    /// Longest step now [s]; stretch stiffens a shell. Infinite when there is none.
+    pub fn stable_time_step(&self) -> f64 {
+        let step = |part: &Part| {
+            let stretch = part.shell.extremes().max_stretch.clamp(1.0, 100.0);
+            part.step / (0.5 * (3.0 * stretch * stretch - 1.0)).sqrt()
+        };
+        self.parts.iter().map(step).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Speed of the fastest wave at rest [m/s].
+    pub fn wave_speed(&self) -> f64 {
+        let speed =
+            |part: &Part| (part.shell.sheet().membrane() / (part.density * part.shell.sheet().thickness)).sqrt();
+        self.parts.iter().map(speed).fold(0.0, f64::max)
+    }
+
+    /// Largest strain of a fiber at the last evaluation.
+    pub fn max_strain(&self) -> f64 {
+        self.parts.iter().map(|p| p.shell.extremes().max_strain).fold(0.0, f64::max)
+    }
+
+    /// Looks at the present positions, for the step and the guard.
+    pub fn measure(&mut self, points: &Points) {
+        for part in &mut self.parts {
+            part.shell.measure(&points.positions[part.range.clone()]);
+        }
+    }
+
+    /// Adds the internal forces of a step of `dt` [s].
+    ///
+    /// With smoothing they are evaluated a little ahead, where motion other than rigid motion takes the points in a part of the
+    /// step: that adds -c dt K v to the forces, which takes away the fastest vibrations and spares slow ones.
+    pub fn add_forces(&mut self, points: &mut Points, dt: f64) {
+        for part in &mut self.parts {
+            let range = part.range.clone();
+            let positions = &points.positions[range.clone()];
+            let lead = RATE_DAMPING * part.smoothing * dt;
+            if lead > 0.0 {
+                let motion = RigidMotion::of(points, range.clone());
+                part.ahead.resize(positions.len(), DVec3::ZERO);
+                let all = part.ahead.par_iter_mut().zip(positions).zip(&points.velocities[range.clone()]);
+                all.with_min_len(2048).for_each(|((out, x), v)| *out = *x + lead * (*v - motion.at(*x)));
+                part.shell.measure(&part.ahead);
+            } else {
+                part.shell.measure(positions);
+            }
+            part.shell.add_forces(&mut points.forces[range]);
+        }
+    }
+
+    /// Adds the elastic energy of each body at the present positions [J].
+    pub fn add_energy(&mut self, points: &Points, per_body: &mut [f64]) {
+        for part in &mut self.parts {
+            part.shell.measure(&points.positions[part.range.clone()]);
+            per_body[part.body] += part.shell.energy().iter().sum::<f64>();
+        }
+    }
+
+    /// Writes the deformation gradients of the nodes.
+    pub fn write_deformations(&self, points: &Points, gradients: &mut [DMat3]) {
+        for part in &self.parts {
+            let range = part.range.clone();
+            part.shell.gradients(&points.positions[range.clone()], &mut gradients[range]);
+        }
+    }
+
+    /// Writes strain, von Mises stress [Pa] and volume ratio of the nodes, of the middle surface: the largest strain of a fiber, plane
+    /// stress of the deformation in the tangent plane, and the area ratio. `measure` must have looked at the positions.
+    pub fn write_fields(&self, gradients: &[DMat3], strain: &mut [f32], stress: &mut [f32], ratio: &mut [f32]) {
+        for part in &self.parts {
+            for (i, [largest, mean]) in part.range.clone().zip(part.shell.strains()) {
+                strain[i] = largest as f32;
+                ratio[i] = (1.0 + 2.0 * mean).max(0.0) as f32;
+            }
+            let sheet = part.shell.sheet();
+            let normals = &part.shell.nodes().normals;
+            for (k, i) in part.range.clone().enumerate() {
+                let (e1, e2) = frame(normals[k]);
+                let (a, b) = (gradients[i] * e1, gradients[i] * e2);
+                let (xx, yy, xy) = (0.5 * (a.dot(a) - 1.0), 0.5 * (b.dot(b) - 1.0), 0.5 * a.dot(b));
+                let stiffness = sheet.young / (1.0 - sheet.poisson * sheet.poisson);
+                let (sx, sy) = (stiffness * (xx + sheet.poisson * yy), stiffness * (yy + sheet.poisson * xx));
+                let shear = stiffness * (1.0 - sheet.poisson) * xy;
+                stress[i] = (sx * sx - sx * sy + sy * sy + 3.0 * shear * shear).sqrt() as f32;
+            }
+        }
+    }
+
+    /// Bodies and points of all shells.
+    pub fn ranges(&self) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
+        self.parts.iter().map(|p| (p.body, p.range.clone()))
+    }
+}

@@ -1,0 +1,268 @@
+//! One shell: nodes, network, energy and its packed form.
+
+use super::engine::{Engine, ShellExtremes};
+use super::fit::Rest;
+use super::frames::Frames;
+use super::law::{Energy, Fitted, Sheet, ShellLaw};
+use super::network::{Network, NetworkOptions, Nodes};
+use super::time_step::{STEP_FRACTION, highest_frequency};
+use glam::{DMat3, DVec3};
+
+/// A shell without its motion.
+#[derive(Debug, Clone)]
+pub struct Shell {
+    nodes: Nodes,
+    network: Network,
+    rest: Rest,
+    fitted: Fitted,
+    sheet: Sheet,
+    engine: Engine,
+    frames: Frames,
+    spacing: f64,
+}
+
+impl Shell {
+    /// The shell of nodes at rest.
+    pub fn new(nodes: Nodes, law: ShellLaw, sheet: Sheet) -> Self {
+        let uniform_knots = matches!(law, ShellLaw::Published(_));
+        let bending_turn = if law == ShellLaw::Weights { 50.0 } else { 60.0 };
+        // As published every fiber counts for bending; those that turn sharply inside the surface are left out then.
+        let turn = if uniform_knots { bending_turn } else { NetworkOptions::default().turn };
+        let options = NetworkOptions { uniform_knots, bending_turn, turn, ..NetworkOptions::default() };
+        let network = Network::build(&nodes, &options);
+        let rest = Rest::of(&network, &nodes.positions);
+        let fitted = Fitted::new(law, &nodes, &network, &rest);
+        let mean = nodes.areas.iter().sum::<f64>() / nodes.areas.len().max(1) as f64;
+        let mut shell = Self {
+            engine: Engine::default(),
+            frames: Frames::new(&network, &nodes.positions),
+            spacing: (2.0 * mean / 3f64.sqrt()).sqrt(),
+            nodes,
+            network,
+            rest,
+            fitted,
+            sheet,
+        };
+        shell.pack();
+        shell
+    }
+
+    fn pack(&mut self) {
+        self.engine = Engine::new(&self.network, &self.rest, &self.energy_terms());
+    }
+
+    /// The numbers of the energy.
+    pub fn energy_terms(&self) -> Energy {
+        self.fitted.energy(&self.sheet, &self.nodes, &self.network, &self.rest)
+    }
+
+    /// Changes the elastic constants.
+    pub fn set_sheet(&mut self, sheet: Sheet) {
+        self.sheet = sheet;
+        self.pack();
+    }
+
+    /// Nodes at a clamped line see half of the curvature beside them; this makes up for it.
+    pub fn scale_bending(&mut self, nodes: impl Iterator<Item = usize>, factor: f64) {
+        self.fitted.scale_bending(nodes, factor);
+        self.pack();
+    }
+
+    /// The nodes at rest.
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// Neighborhoods and fibers.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Elastic constants.
+    pub fn sheet(&self) -> Sheet {
+        self.sheet
+    }
+
+    /// Distance of the nodes in a hexagonal pattern of the same density [m].
+    pub fn spacing(&self) -> f64 {
+        self.spacing
+    }
+
+    /// Evaluates energy and forces at positions [m].
+    pub fn measure(&mut self, positions: &[DVec3]) {
+        self.engine.measure(positions);
+    }
+
+    /// Adds the forces at the last `measure` [N].
+    pub fn add_forces(&self, out: &mut [DVec3]) {
+        self.engine.add_forces(out);
+    }
+
+    /// Energies of stretching and bending at the last `measure` [J].
+    pub fn energy(&self) -> [f64; 2] {
+        self.engine.energy()
+    }
+
+    /// Extremes at the last `measure`.
+    pub fn extremes(&self) -> ShellExtremes {
+        self.engine.extremes()
+    }
+
+    /// Largest strain of the fibers of each node by absolute value, and their mean strain, at the last `measure`.
+    pub fn strains(&self) -> impl Iterator<Item = [f64; 2]> + '_ {
+        self.engine.strains()
+    }
+
+    /// Deformation gradient at each node; across the shell it keeps its length.
+    pub fn gradients(&self, positions: &[DVec3], out: &mut [DMat3]) {
+        self.frames.gradients(&self.network, positions, out);
+    }
+
+    /// Longest explicit step at rest with the given masses [kg], in seconds.
+    pub fn time_step(&mut self, masses: &[f64]) -> f64 {
+        let frequency = highest_frequency(&mut self.engine, &self.nodes.positions, masses, self.spacing);
+        STEP_FRACTION * 2.0 / frequency.max(f64::MIN_POSITIVE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::shell::nodes::{NodeOptions, spread_nodes};
+    use crate::models::shell::surface::TriangleSurface;
+    use crate::random::Random;
+    use glam::DQuat;
+
+    const SHEET: Sheet = Sheet { young: 1e5, poisson: 0.3, thickness: 0.01 };
+
+    fn sheet(law: ShellLaw) -> Shell {
+        let surface = TriangleSurface::rectangle(1.0, 0.7);
+        let options = NodeOptions { spacing: 0.12, rows: false, seed: 1 };
+        let mut nodes = spread_nodes(&surface, &options, &|p, n| (p, n));
+        // Curved, so that normals and angles count.
+        for (p, n) in nodes.positions.iter_mut().zip(&mut nodes.normals) {
+            p.y = 0.3 * p.x * p.x - 0.1 * p.x * p.z;
+            *n = DVec3::new(-0.6 * p.x + 0.1 * p.z, 1.0, 0.1 * p.x).normalize();
+        }
+        Shell::new(nodes, law, SHEET)
+    }
+
+    fn laws() -> [ShellLaw; 4] {
+        [ShellLaw::Tensor, ShellLaw::Unbalanced, ShellLaw::Weights, ShellLaw::Published(None)]
+    }
+
+    fn shaken(shell: &Shell, by: f64) -> Vec<DVec3> {
+        let wobble = |i: usize| by * Random::new(5, i as u64).in_cube();
+        shell.nodes().positions.iter().enumerate().map(|(i, p)| *p + wobble(i)).collect()
+    }
+
+    fn forces(shell: &mut Shell, positions: &[DVec3]) -> (Vec<DVec3>, f64) {
+        let mut out = vec![DVec3::ZERO; positions.len()];
+        shell.measure(positions);
+        shell.add_forces(&mut out);
+        (out, shell.energy().iter().sum())
+    }
+
+    #[test]
+    fn the_force_is_the_negative_slope_of_the_energy() {
+        for law in laws() {
+            let mut shell = sheet(law);
+            let positions = shaken(&shell, 0.01);
+            let (found, _) = forces(&mut shell, &positions);
+            let largest = found.iter().fold(0.0, |m: f64, f| m.max(f.length()));
+            for i in (0..positions.len()).step_by(7) {
+                for axis in DVec3::AXES {
+                    let step = 1e-6;
+                    let mut at = |s: f64| {
+                        let mut moved = positions.clone();
+                        moved[i] += s * axis;
+                        forces(&mut shell, &moved).1
+                    };
+                    let slope = (at(step) - at(-step)) / (2.0 * step);
+                    assert!((slope + found[i].dot(axis)).abs() < 1e-7 * largest, "{law:?}: {slope} {}", found[i]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_net_force_no_torque_and_rigid_motion_is_free() {
+        for law in laws() {
+            let mut shell = sheet(law);
+            let positions = shaken(&shell, 0.01);
+            let (found, energy) = forces(&mut shell, &positions);
+            let size: f64 = found.iter().map(|f| f.length()).sum();
+            let torque: DVec3 = positions.iter().zip(&found).map(|(x, f)| x.cross(*f)).sum();
+            assert!(found.iter().sum::<DVec3>().length() < 1e-13 * size && torque.length() < 1e-13 * size);
+            let turn = DQuat::from_scaled_axis(DVec3::new(0.7, -1.9, 0.4));
+            let moved: Vec<DVec3> = positions.iter().map(|x| turn * *x + DVec3::new(3.0, -1.0, 2.0)).collect();
+            let (turned, same) = forces(&mut shell, &moved);
+            assert!((same - energy).abs() < 1e-12 * energy);
+            assert!(turned.iter().zip(&found).all(|(a, b)| (*a - turn * *b).length() < 1e-12 * size));
+            let rest: Vec<DVec3> = shell.nodes().positions.iter().map(|x| turn * *x).collect();
+            assert!(forces(&mut shell, &rest).1 < 1e-20 * energy);
+        }
+    }
+
+    #[test]
+    fn constant_strain_and_curvature_have_the_energy_of_the_sheet() {
+        let surface = TriangleSurface::rectangle(1.0, 0.7);
+        let options = NodeOptions { spacing: 0.08, rows: false, seed: 3 };
+        let nodes = spread_nodes(&surface, &options, &|p, n| (p, n));
+        let mut shell = Shell::new(nodes, ShellLaw::Tensor, SHEET);
+        let rest = shell.nodes().positions.clone();
+        let (c, d, nu) = (SHEET.membrane(), SHEET.bending(), SHEET.poisson);
+        let tiny = 1e-4;
+        // (displacement, energy per area): stretch along x; cylinder and saddle.
+        type Case<'a> = (&'a dyn Fn(DVec3) -> DVec3, f64);
+        let cases: [Case; 4] = [
+            (&|p| DVec3::X * p.x, 0.5 * c),
+            (&|p| DVec3::X * p.z, 0.125 * c * 2.0 * (1.0 - nu)),
+            (&|p| DVec3::Y * (0.5 * p.x * p.x), 0.5 * d),
+            (&|p| DVec3::Y * (p.x * p.z), d * (1.0 - nu)),
+        ];
+        for (k, (field, density)) in cases.iter().enumerate() {
+            let positions: Vec<DVec3> = rest.iter().map(|p| *p + tiny * field(*p)).collect();
+            let energy = forces(&mut shell, &positions).1;
+            let ratio = energy / (tiny * tiny * density * 0.7);
+            assert!((ratio - 1.0).abs() < 2e-3, "case {k}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn the_same_bits_on_any_number_of_threads() {
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut shell = sheet(ShellLaw::Tensor);
+                let positions = shaken(&shell, 0.02);
+                forces(&mut shell, &positions)
+            })
+        };
+        let one = run(1);
+        assert!((2..=4).all(|threads| run(threads) == one));
+    }
+
+    #[test]
+    fn gradients_follow_rigid_motion_and_affine_maps_of_the_plane() {
+        let shell = sheet(ShellLaw::Unbalanced);
+        let turn = DMat3::from_quat(DQuat::from_scaled_axis(DVec3::new(0.7, -1.9, 0.4)));
+        let moved: Vec<DVec3> = shell.nodes().positions.iter().map(|x| turn * *x + DVec3::ONE).collect();
+        let mut gradients = vec![DMat3::ZERO; moved.len()];
+        shell.gradients(&moved, &mut gradients);
+        assert!(gradients.iter().all(|f| f.abs_diff_eq(turn, 1e-12)));
+    }
+
+    #[test]
+    fn few_nodes_are_no_reason_to_fail() {
+        for count in 0..5 {
+            let positions: Vec<DVec3> = [DVec3::ZERO, DVec3::X, DVec3::Z, DVec3::X + DVec3::Z][..count.min(4)].to_vec();
+            let n = positions.len();
+            let nodes = Nodes { normals: vec![DVec3::Y; n], areas: vec![0.5; n], positions };
+            let mut shell = Shell::new(nodes, ShellLaw::Tensor, SHEET);
+            let positions = shaken(&shell, 0.1);
+            let (found, energy) = forces(&mut shell, &positions);
+            assert!(energy.is_finite() && found.iter().all(|f| f.is_finite()));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Scenes with shells: what is read, what is refused, and what is written back.
+
+use super::*;
+
+fn scene(body: &str, rest: &str) -> Result<Scene, String> {
+    let text = format!("format = 1\n[[body]]\nmodel = \"shell\"\n{body}\n{rest}");
+    Scene::from_toml(&text, None, &[]).map_err(|e| e.to_string())
+}
+
+const SHEET: &str =
+    "shape = { kind = \"sheet\", size = [1, 0.5] }\nmaterial = { thickness = \"1 mm\", young = \"1 MPa\" }";
+
+#[test]
+fn a_sheet_is_read_and_written() {
+    let read = scene(SHEET, "").unwrap();
+    assert_eq!(read.bodies[0].model, ModelKind::Shell);
+    assert_eq!(read.bodies[0].shape.kind, ShapeKind::Sheet { size: [1.0, 0.5] });
+    let shell = read.bodies[0].material.shell.unwrap();
+    assert_eq!((shell.thickness, shell.law), (1e-3, ShellEnergy::Tensor));
+    assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+    let cut = format!("{SHEET}\ncut = [ {{ sphere = {{ center = [0, 0, 0], radius = 0.1 }} }} ]");
+    let read = scene(&cut, "").unwrap();
+    assert_eq!(read.bodies[0].cuts, [RegionPlace::Sphere { center: DVec3::ZERO, radius: 0.1 }]);
+    assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+}
+
+#[track_caller]
+fn refused(body: &str, rest: &str, words: &str) {
+    let fault = scene(body, rest).unwrap_err();
+    assert!(fault.contains(words), "{fault}");
+}
+
+#[test]
+fn what_shells_cannot_have_is_refused() {
+    let sphere = |material: &str| format!("shape = {{ kind = \"sphere\", radius = 1 }}\nmaterial = {{ {material} }}");
+    refused(&sphere("young = 1e5"), "", "thickness");
+    refused(&sphere("thickness = 0.01, creep = 1"), "", "creep");
+    refused(&sphere("thickness = 0.01, preset = \"clay\""), "", "yields");
+    refused(&sphere("thickness = 0.01, preset = \"wood\""), "", "grain");
+    refused(&format!("{}\nsampling = \"regular\"", sphere("thickness = 0.01")), "", "sampling");
+    refused(SHEET, "[[body]]\nshape = { kind = \"sphere\", radius = 1 }", "pass through");
+    refused(SHEET, "[[event]]\nat = 1\nbody = \"body0\"\nset = { creep = 1 }", "event");
+    refused(SHEET, "[[event]]\nat = 1\nmelt = \"body0\"", "event");
+    refused(SHEET, "[[collider]]\nshape = { kind = \"sheet\", size = [1, 1] }", "inside");
+    let solid = "format = 1\n[[body]]\nshape = { kind = \"sphere\", radius = 1 }\n";
+    let fault = |text: &str| Scene::from_toml(&format!("{solid}{text}"), None, &[]).unwrap_err().to_string();
+    assert!(fault("material = { thickness = 0.01 }").contains("shells only"));
+    assert!(fault("cut = [ { half_space = { normal = [0, 1, 0] } } ]").contains("solid"));
+    let sheet = "format = 1\n[[body]]\nshape = { kind = \"sheet\", size = [1, 1] }\n";
+    assert!(Scene::from_toml(sheet, None, &[]).unwrap_err().to_string().contains("volume"));
+}

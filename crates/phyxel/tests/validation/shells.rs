@@ -1,0 +1,355 @@
+//! Thin shells at rest under load, against closed forms and independent finite-element results: linear and mildly nonlinear
+//! statics by Newton's method on the model's own forces.
+
+use glam::DVec3;
+use phyxel::models::shell::Shell;
+use phyxel::models::shell::law::{Sheet, ShellLaw};
+use phyxel::models::shell::network::Nodes;
+use phyxel::models::shell::nodes::{NodeOptions, spread_nodes};
+use phyxel::models::shell::surface::TriangleSurface;
+
+/// How a flat surface is sampled.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Start {
+    Rows,
+    Random(u64),
+}
+
+/// Area factor of the nodes on a clamped line: half a cell lies inside of it, and with all nodes behind it held they measure half
+/// of the curvature beside them, so that four times the area gives their energy.
+const CLAMP: f64 = 4.0;
+
+/// One step from rest is all: small loads.
+const LINEAR: usize = usize::MAX;
+
+const STARTS: [Start; 3] = [Start::Rows, Start::Random(1), Start::Random(2)];
+
+fn spread(surface: &TriangleSurface, spacing: f64, start: Start) -> Nodes {
+    let (rows, seed) = match start {
+        Start::Rows => (true, 0),
+        Start::Random(seed) => (false, seed),
+    };
+    spread_nodes(surface, &NodeOptions { spacing, rows, seed }, &|p, n| (p, n))
+}
+
+/// A shell with some of its coordinates held.
+struct Statics {
+    shell: Shell,
+    /// Free coordinates: node times three plus axis.
+    free: Vec<usize>,
+
+    loads: Vec<DVec3>,
+    positions: Vec<DVec3>,
+}
+
+impl Statics {
+    fn new(shell: Shell, held: impl Fn(usize, DVec3) -> [bool; 3]) -> Self {
+        let positions = shell.nodes().positions.clone();
+        let n = positions.len();
+        let free = (0..3 * n).filter(|k| !held(k / 3, positions[k / 3])[k % 3]).collect();
+        Self { shell, free, loads: vec![DVec3::ZERO; n], positions }
+    }
+
+    fn forces(&mut self, positions: &[DVec3]) -> Vec<DVec3> {
+        let mut out = vec![DVec3::ZERO; positions.len()];
+        self.shell.measure(positions);
+        self.shell.add_forces(&mut out);
+        out
+    }
+
+    /// Stiffness of the free coordinates at the present positions, its Cholesky factor in the lower triangle.
+    fn factor(&mut self) -> Vec<f64> {
+        let n = self.free.len();
+        let step = 1e-6 * self.shell.spacing();
+        let mut matrix = vec![0.0; n * n];
+        for column in 0..n {
+            let k = self.free[column];
+            let mut at = |sign: f64| {
+                let mut moved = self.positions.clone();
+                moved[k / 3][k % 3] += sign * step;
+                let mut out = vec![DVec3::ZERO; moved.len()];
+                self.shell.measure(&moved);
+                self.shell.add_forces(&mut out);
+                out
+            };
+            let (ahead, back) = (at(1.0), at(-1.0));
+            for (row, &r) in self.free.iter().enumerate() {
+                matrix[row * n + column] = (back[r / 3][r % 3] - ahead[r / 3][r % 3]) / (2.0 * step);
+            }
+        }
+        for j in 0..n {
+            let (above, rest) = matrix.split_at_mut((j + 1) * n);
+            let row = &mut above[j * n..];
+            let diagonal = row[j] - row[..j].iter().map(|x| x * x).sum::<f64>();
+            assert!(diagonal > 0.0, "the stiffness is not positive definite at {j} of {n}");
+            row[j] = diagonal.sqrt();
+            let (pivot, known) = (row[j], &row[..j]);
+            for other in rest.chunks_mut(n) {
+                let dot: f64 = other[..j].iter().zip(known).map(|(a, b)| a * b).sum();
+                other[j] = (other[j] - dot) / pivot;
+            }
+        }
+        matrix
+    }
+
+    /// Moves to equilibrium; the stiffness is taken anew every `refresh` steps.
+    fn relax(&mut self, refresh: usize) {
+        let n = self.free.len();
+        let mut factor = Vec::new();
+        let mut first = 0.0;
+        for iteration in 0..60 {
+            let internal = self.forces(&self.positions.clone());
+            let mut x: Vec<f64> = self.free.iter().map(|k| internal[k / 3][k % 3] + self.loads[k / 3][k % 3]).collect();
+            let size = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+            first = if iteration == 0 { size } else { first };
+            if size < 1e-7 * first {
+                return;
+            }
+            if iteration % refresh == 0 {
+                factor = self.factor();
+            }
+            for j in 0..n {
+                let dot: f64 = factor[j * n..j * n + j].iter().zip(&x).map(|(a, b)| a * b).sum();
+                x[j] = (x[j] - dot) / factor[j * n + j];
+            }
+            for j in (0..n).rev() {
+                x[j] /= factor[j * n + j];
+                let value = x[j];
+                factor[j * n..j * n + j].iter().zip(&mut x).for_each(|(a, x)| *x -= a * value);
+            }
+            // Long steps are cut, so that large deflections are reached on a path.
+            let longest = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            let cut = (2.0 * self.shell.spacing() / longest).min(1.0);
+            self.free.iter().zip(&x).for_each(|(&k, x)| self.positions[k / 3][k % 3] += cut * x);
+            if refresh == LINEAR {
+                return;
+            }
+        }
+        panic!("no equilibrium found");
+    }
+
+    fn displacement(&self, i: usize) -> DVec3 {
+        self.positions[i] - self.shell.nodes().positions[i]
+    }
+
+    /// Height of a round plate at a radius: the parabola in r² through the nodes within two spacings.
+    fn height_at(&self, radius: f64) -> f64 {
+        let rest = &self.shell.nodes().positions;
+        let near = |i: &usize| (rest[*i].length() - radius).abs() < 2.0 * self.shell.spacing();
+        let members = (0..rest.len()).filter(near);
+        parabola(members.map(|i| {
+            let d = rest[i].length_squared() - radius * radius;
+            (d.abs().sqrt() * d.signum(), self.positions[i].y)
+        }))
+    }
+
+    /// Mean over the nodes that lie, at rest, where `inside` says.
+    fn mean(&self, inside: impl Fn(DVec3) -> bool) -> DVec3 {
+        let rest = &self.shell.nodes().positions;
+        let members: Vec<usize> = (0..rest.len()).filter(|&i| inside(rest[i])).collect();
+        members.iter().map(|&i| self.displacement(i)).sum::<DVec3>() / members.len() as f64
+    }
+}
+
+fn report(case: &str, quantity: &str, start: Start, nodes: usize, value: f64, wanted: f64, tolerance: f64) {
+    println!("{case} {quantity} {start:?} {nodes} nodes: {value:.6} of {wanted:.6} = {:.4}", value / wanted);
+    assert!((value / wanted - 1.0).abs() < tolerance, "{case} {quantity} {start:?}: {value} instead of {wanted}");
+}
+
+#[test]
+fn stretched_sheet() {
+    let sheet = Sheet { young: 1e6, poisson: 0.3, thickness: 0.002 };
+    for spacing in [0.03, 0.02] {
+        for start in STARTS {
+            let nodes = spread(&TriangleSurface::rectangle(0.4, 0.4), spacing, start);
+            let count = nodes.positions.len();
+            let edge = |x: f64| (x.abs() - 0.2).abs() < 1e-9;
+            let shell = Shell::new(nodes.clone(), ShellLaw::Tensor, sheet);
+            // Rollers: along the edge free, but for the middle of the sheet.
+            let middle =
+                (0..count).min_by(|&a, &b| nodes.positions[a].length().total_cmp(&nodes.positions[b].length()));
+            let mut statics = Statics::new(shell, |i, p| [edge(p.x), true, Some(i) == middle]);
+            statics.positions.iter_mut().filter(|p| edge(p.x)).for_each(|p| p.x *= 1.01);
+            statics.relax(100);
+            let forces = statics.forces(&statics.positions.clone());
+            let pull: f64 =
+                (0..count).filter(|&i| (nodes.positions[i].x - 0.2).abs() < 1e-9).map(|i| -forces[i].x).sum();
+            report("shell-stretched-sheet", "pull_force", start, count, pull, 8.1204, 0.05);
+            let inner = |p: DVec3| p.x.abs() < 0.1 && p.z.abs() < 0.1;
+            let members: Vec<usize> = (0..count).filter(|&i| inner(nodes.positions[i])).collect();
+            let slope = |axis: usize| {
+                let mean = members.iter().map(|&i| nodes.positions[i][axis]).sum::<f64>() / members.len() as f64;
+                let from = |i: usize| nodes.positions[i][axis] - mean;
+                let product: f64 = members.iter().map(|&i| statics.displacement(i)[axis] * from(i)).sum();
+                product / members.iter().map(|&i| from(i).powi(2)).sum::<f64>()
+            };
+            let green = |s: f64| s + 0.5 * s * s;
+            let contraction = -green(slope(2)) / green(slope(0));
+            report("shell-stretched-sheet", "contraction", start, count, contraction, 0.3, 0.02 / 0.3);
+            // All edges at once, affinely.
+            let positions: Vec<DVec3> = nodes.positions.iter().map(|p| 1.01 * *p).collect();
+            let forces = statics.forces(&positions);
+            let pull: f64 =
+                (0..count).filter(|&i| (nodes.positions[i].x - 0.2).abs() < 1e-9).map(|i| -forces[i].x).sum();
+            report("shell-stretched-sheet", "biaxial_force", start, count, pull, 11.600571, 0.05);
+        }
+    }
+}
+
+/// Nodes behind a clamped line: `mirror` gives the place behind it of nodes near it.
+fn with_ghosts(mut nodes: Nodes, mirror: impl Fn(DVec3) -> Option<DVec3>) -> Nodes {
+    for i in 0..nodes.positions.len() {
+        if let Some(p) = mirror(nodes.positions[i]) {
+            nodes.positions.push(p);
+            nodes.normals.push(nodes.normals[i]);
+            nodes.areas.push(nodes.areas[i]);
+        }
+    }
+    nodes
+}
+
+fn strip(poisson: f64, spacing: f64, start: Start, gravity: f64) -> (Statics, usize) {
+    let sheet = Sheet { young: 1e8, poisson, thickness: 0.005 };
+    let mut nodes = spread(&TriangleSurface::rectangle(0.5, 0.1), spacing, start);
+    nodes.positions.iter_mut().for_each(|p| p.x += 0.25);
+    let nodes = with_ghosts(nodes, |p| (p.x > 1e-9 && p.x < 2.5 * spacing).then_some(DVec3::new(-p.x, p.y, p.z)));
+    let line: Vec<usize> = (0..nodes.positions.len()).filter(|&i| nodes.positions[i].x.abs() < 1e-9).collect();
+    let areas = nodes.areas.clone();
+    let mut shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
+    shell.scale_bending(line.into_iter(), CLAMP);
+    let count = areas.len();
+    let mut statics = Statics::new(shell, |_, p| [p.x < 1e-9; 3]);
+    statics.loads = areas.iter().map(|a| -DVec3::Y * (5.0 * a * gravity)).collect();
+    (statics, count)
+}
+
+#[test]
+fn strip_sag() {
+    for spacing in [0.02, 0.014] {
+        for start in STARTS {
+            for (poisson, wanted) in [(0.0, 0.018751), (0.3, 0.01822)] {
+                let (mut statics, count) = strip(poisson, spacing, start, 0.5e-4);
+                statics.relax(LINEAR);
+                let sag = -1e4 * statics.mean(|p| (p.x - 0.5).abs() < 1e-9).y;
+                report("shell-strip", &format!("sag_small_nu{poisson}"), start, count, sag, wanted, 0.1);
+            }
+        }
+    }
+}
+
+#[test]
+fn strip_sag_large() {
+    for (poisson, wanted) in [(0.0, 0.27398), (0.3, 0.2654)] {
+        let (mut statics, count) = strip(poisson, 0.02, Start::Random(1), 9.81);
+        statics.relax(1);
+        let sag = -statics.mean(|p| (p.x - 0.5).abs() < 1e-9).y;
+        report("shell-strip", &format!("sag_large_nu{poisson}"), Start::Random(1), count, sag, wanted, 0.1);
+    }
+}
+
+fn disc(radius: f64) -> TriangleSurface {
+    let rim = 256;
+    let at = |k: u32| {
+        let (sin, cos) = (f64::from(k) / f64::from(rim) * std::f64::consts::TAU).sin_cos();
+        DVec3::new(radius * cos, 0.0, -radius * sin)
+    };
+    let mut surface = TriangleSurface { positions: (0..rim).map(at).collect(), triangles: Vec::new() };
+    surface.positions.push(DVec3::ZERO);
+    surface.triangles = (0..rim).map(|k| [rim, k, (k + 1) % rim]).collect();
+    surface
+}
+
+fn plate(spacing: f64, start: Start, pressure: f64) -> (Statics, usize) {
+    let sheet = Sheet { young: 1e7, poisson: 0.3, thickness: 0.01 };
+    let mut nodes = spread(&disc(0.5), spacing, start);
+    for p in nodes.positions.iter_mut().filter(|p| p.length() > 0.499) {
+        *p *= 0.5 / p.length();
+    }
+    let on_line = |p: DVec3| (p.length() - 0.5).abs() < 1e-9;
+    let nodes = with_ghosts(nodes, |p| {
+        (!on_line(p) && p.length() > 0.5 - 2.5 * spacing).then(|| p * ((1.0 - p.length()) / p.length()))
+    });
+    let line: Vec<usize> = (0..nodes.positions.len()).filter(|&i| on_line(nodes.positions[i])).collect();
+    let areas = nodes.areas.clone();
+    let mut shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
+    shell.scale_bending(line.into_iter(), CLAMP);
+    let mut statics = Statics::new(shell, |_, p| [p.length() > 0.5 - 1e-9; 3]);
+    statics.loads = areas.iter().map(|a| DVec3::Y * (a * pressure)).collect();
+    (statics, areas.len())
+}
+
+#[test]
+fn circular_plate() {
+    for spacing in [0.07, 0.045] {
+        for seed in [1, 2] {
+            let start = Start::Random(seed);
+            let (mut statics, count) = plate(spacing, start, 0.93773e-4);
+            statics.free.retain(|k| k % 3 == 1);
+            statics.relax(LINEAR);
+            let height = |r: f64| 1e4 * statics.height_at(r);
+            report("shell-circular-plate", "centre_small", start, count, height(0.0), 0.001, 0.1);
+            report(
+                "shell-circular-plate",
+                "profile_half",
+                start,
+                count,
+                height(0.25) / height(0.0),
+                0.5625,
+                0.05 / 0.5625,
+            );
+        }
+    }
+}
+
+#[test]
+fn scordelis_lo_roof() {
+    let sheet = Sheet { young: 4.32e8, poisson: 0.0, thickness: 0.25 };
+    let radius = 25.0;
+    let width = radius * 80f64.to_radians();
+    for spacing in [3.8, 2.6] {
+        for start in STARTS {
+            let mut nodes = spread(&TriangleSurface::rectangle(50.0, width), spacing, start);
+            for (p, n) in nodes.positions.iter_mut().zip(&mut nodes.normals) {
+                let (sin, cos) = (p.z / radius).sin_cos();
+                *p = DVec3::new(p.x, radius * cos, radius * sin);
+                *n = DVec3::new(0.0, cos, sin);
+            }
+            let areas = nodes.areas.clone();
+            let positions = nodes.positions.clone();
+            let near = |to: DVec3| {
+                (0..positions.len()).min_by(|&a, &b| positions[a].distance(to).total_cmp(&positions[b].distance(to)))
+            };
+            let crown = near(DVec3::Y * radius).unwrap();
+            let shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
+            let mut statics = Statics::new(shell, |i, p| {
+                let end = (p.x.abs() - 25.0).abs() < 1e-9;
+                [i == crown, end, end]
+            });
+            // Small, so that the answer is linear.
+            statics.loads = areas.iter().map(|a| -DVec3::Y * (90e-3 * a)).collect();
+            statics.relax(LINEAR);
+            // The drop along the free edge, a parabola through the nodes around its middle.
+            let edge: Vec<usize> = (0..positions.len())
+                .filter(|&i| {
+                    ((positions[i].z.atan2(positions[i].y)) * radius - 0.5 * width).abs() < 1e-9
+                        && positions[i].x.abs() < 8.0
+                })
+                .collect();
+            let value = |axis: usize| {
+                parabola(edge.iter().map(|&i| (positions[i].x.abs(), 1e3 * statics.displacement(i)[axis])))
+            };
+            report("shell-scordelis-lo", "edge_drop", start, areas.len(), -value(1), 0.3024, 0.15);
+            report("shell-scordelis-lo", "edge_inward", start, areas.len(), -value(2), 0.1589, 0.15);
+        }
+    }
+}
+
+/// Value at 0 of the least-squares line a + b x |x|.
+fn parabola(data: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
+    let mut sums = [0.0; 5];
+    for (x, y) in data {
+        let s = x * x.abs();
+        sums = [sums[0] + 1.0, sums[1] + s, sums[2] + s * s, sums[3] + y, sums[4] + s * y];
+    }
+    (sums[3] * sums[2] - sums[4] * sums[1]) / (sums[0] * sums[2] - sums[1] * sums[1])
+}
