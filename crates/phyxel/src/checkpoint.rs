@@ -37,6 +37,8 @@ struct Header {
     flowing: Vec<usize>,
     flow: usize,
     surface: usize,
+    /// Numbers of shells that yield or once did.
+    shell: usize,
     /// What pins that began late hold: pin, points, where they were [m].
     grips: Vec<(usize, Vec<u32>, Vec<DVec3>)>,
 }
@@ -78,7 +80,10 @@ impl Simulation for World {
             own.save_all(&mut heat);
         }
         let surface = if self.flowing.is_empty() { Vec::new() } else { self.flowing.state() };
+        let mut shell = Vec::new();
+        self.shells.save(&mut shell);
         let header = Header {
+            shell: shell.len(),
             flowing: (0..self.bodies.len()).filter(|&b| self.flow.manages(b)).collect(),
             flow: flow.len(),
             surface: surface.len(),
@@ -109,6 +114,7 @@ impl Simulation for World {
         bytes.extend(heat.iter().flat_map(|x| x.to_le_bytes()));
         bytes.extend(flow);
         bytes.extend(surface);
+        bytes.extend(shell.iter().flat_map(|x| x.to_le_bytes()));
         bytes
     }
 
@@ -118,14 +124,16 @@ impl Simulation for World {
             return Err(damaged("it was made from another scene or version"));
         }
         let vectors = 24 * (2 * (header.points + header.plastic) + header.warm_start + header.drags);
-        let tail = header.flow.checked_add(header.surface);
+        let shell = header.shell.checked_mul(8);
+        let tail = header.flow.checked_add(header.surface).and_then(|tail| tail.checked_add(shell?));
         let length = header.heat.checked_mul(8).and_then(|heat| heat.checked_add(vectors)?.checked_add(tail?));
         if length != Some(arrays.len()) || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
             return Err(damaged("its length is wrong"));
         }
         let (arrays, rest) = arrays.split_at(vectors);
         let (heat, rest) = rest.split_at(8 * header.heat);
-        let (flow, surface) = rest.split_at(header.flow);
+        let (flow, rest) = rest.split_at(header.flow);
+        let (surface, shell) = rest.split_at(header.surface);
         self.time = header.time;
         self.frame = header.frame;
         self.substeps = header.substeps;
@@ -180,6 +188,10 @@ impl Simulation for World {
         self.switched = header.switched;
         if !surface.is_empty() && self.flowing.restore(surface, header.points).is_none() {
             return Err(damaged("the surface of its melted matter cannot be read"));
+        }
+        let numbers: Vec<f64> = shell.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        if self.shells.load(&numbers).is_none_or(|left| !left.is_empty()) {
+            return Err(damaged("its shells do not fit the scene"));
         }
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);

@@ -1,7 +1,7 @@
 //! Events: what happens at a time, or when a probe crosses a value.
 
 use crate::Result;
-use crate::models::shell::law::Sheet;
+use crate::models::shell::ShellMaterial;
 use crate::scene::{EventAction, EventSpec, EventTime};
 use crate::world::World;
 
@@ -74,10 +74,7 @@ impl World {
                 self.points.masses[range].iter_mut().for_each(|m| *m *= ratio);
                 let material = self.bodies[b].material.clone();
                 self.mls.set_material(b, &material)?;
-                if let Some(shell) = material.shell {
-                    let sheet = Sheet { young: material.young, poisson: material.poisson, thickness: shell.thickness };
-                    self.shells.set_material(b, sheet, material.density, material.smoothing, &self.points);
-                }
+                self.shells.set_material(b, &ShellMaterial::from_spec(&material), &self.points);
                 self.body_contacts.set_material(b, material.young, material.friction);
                 if let Some(law) = self.mls.laws().nth(b) {
                     self.flow.set_material(b, &material, law);

@@ -12,8 +12,8 @@ use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
-use crate::models::shell::law::{Sheet, ShellLaw};
-use crate::models::shell::{ShellBody, ShellModel};
+use crate::models::shell::law::ShellLaw;
+use crate::models::shell::{ShellBody, ShellMaterial, ShellModel};
 use crate::motion::Motion;
 use crate::neighbors::cell_order;
 use crate::pins::Pin;
@@ -283,6 +283,7 @@ fn add_shell(
     let range = first..points.len();
     let regions = find_regions(b, scene, range.clone(), points)?;
     let surfels = (spec.surface.kind == SurfaceKind::Surfels).then(|| surface.surfels(spec.surface.count, spec.color));
+    let made_of = ShellMaterial::from_spec(material);
     let law = match shell.law {
         ShellEnergy::Tensor => ShellLaw::Tensor,
         ShellEnergy::Weights => ShellLaw::Weights,
@@ -293,9 +294,10 @@ fn add_shell(
         range: range.clone(),
         nodes,
         law,
-        sheet: Sheet { young: material.young, poisson: material.poisson, thickness: shell.thickness },
+        sheet: made_of.sheet,
         density: material.density,
         smoothing: material.smoothing,
+        flow: made_of.flow,
     };
     let sampled = Sampled { patches: Vec::new(), surfels, pose, shape: built.shape.clone() };
     let body =

@@ -38,6 +38,7 @@ impl World {
             self.phase("flow forces", |w| w.flow.add_forces(&mut w.points, &w.colliders, dt, &mut w.collider_impulses));
         if !self.shells.is_empty() {
             self.phase("shell forces", |w| w.shells.add_forces(&mut w.points, dt));
+            self.phase("shell flow", |w| w.shells.flow(dt));
         }
         let damps = self.damping_is_due(dt);
         if damps {

@@ -106,6 +106,7 @@ impl World {
         let all = crate::measure::totals(&self.points, 0..self.points.len());
         let mut elastic = vec![0.0; self.bodies.len()];
         self.mls.elastic_energy(&self.points, &mut elastic);
+        self.shells.add_energy(&self.points, &mut elastic);
         let flow = self.flow.measure_energy(&self.points, &self.colliders);
         all.kinetic - all.mass * self.scene.gravity.dot(all.center) + elastic.iter().sum::<f64>() + flow
     }
@@ -121,6 +122,7 @@ impl World {
         snapshot.vectors.extend_from_slice(&self.collider_impulses);
         snapshot.numbers.clear();
         snapshot.numbers.extend([self.undamped_time, self.work, self.dissipated, self.switched]);
+        self.shells.save(&mut snapshot.numbers);
         if let Some(heat) = &self.heat {
             heat.save(&mut snapshot.numbers);
         }
@@ -148,8 +150,9 @@ impl World {
         if let Some((&[undamped, work, dissipated, switched], numbers)) = snapshot.numbers.split_first_chunk() {
             (self.undamped_time, self.work, self.dissipated) = (undamped, work, dissipated);
             booked = switched;
+            // It always fits: the snapshot is of this world.
+            let numbers = self.shells.load(numbers).unwrap_or(&[]);
             if let Some(heat) = &mut self.heat {
-                // It always fits: the snapshot is of this world.
                 let _ = heat.load(numbers);
             }
         }

@@ -284,6 +284,10 @@ impl World {
             },
         );
         self.flow.write_melt_stress(&self.points, &mut fields.stress);
+        if self.shells.has_plastic() {
+            fields.plastic.resize(gradients.len(), 0.0);
+            self.shells.write_plastic(&mut fields.plastic);
+        }
         self.shells.measure(&self.points);
         self.shells.write_fields(gradients, &mut fields.strain, &mut fields.stress, &mut fields.volume_ratio);
     }

@@ -35,6 +35,7 @@ macro_rules! shape_files {
 const SCENES: &[(&str, &str)] = scenes![
     "bounce",
     "cloth-drape",
+    "mask",
     "dent",
     "necking",
     "press",

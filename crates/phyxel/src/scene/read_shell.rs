@@ -6,9 +6,21 @@ use super::{EventAction, Integrator, MaterialSpec, ModelKind, Scene, ShapeSpec, 
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for a shell.
-const ELASTIC: [&str; 9] =
-    ["preset", "young", "poisson", "density", "damping", "smoothing", "friction", "thickness", "law"];
-const LATER: &str = "shells are elastic in this version: leave it out";
+const KNOWN: [&str; 12] = [
+    "preset",
+    "young",
+    "poisson",
+    "density",
+    "damping",
+    "smoothing",
+    "friction",
+    "yield_strain",
+    "creep",
+    "max_plastic_strain",
+    "thickness",
+    "law",
+];
+const LATER: &str = "shells are elastic or plastic in this version: leave it out";
 
 /// Keys of shells in the material of another body.
 pub(super) fn refuse_shell_keys(material: &Table) -> Result<()> {
@@ -23,13 +35,13 @@ pub(super) fn refuse_shell_keys(material: &Table) -> Result<()> {
 
 /// `thickness` and `law`; what a shell cannot have is refused or, from a preset, left out.
 pub(super) fn read_shell_keys(table: &Table, material: &mut MaterialSpec) -> Result<()> {
-    let unknown = table.section.all_keys().map(|k| k.name).find(|k| !ELASTIC.contains(k) && table.has(k));
+    let unknown = table.section.all_keys().map(|k| k.name).find(|k| !KNOWN.contains(k) && table.has(k));
     if let Some(key) = unknown {
         return Err(table.fault_of(key, format!("`{key}` has no effect on a shell")).hint(LATER).into());
     }
-    if material.creep > 0.0 {
-        let fault = table.fault_of("preset", "this preset yields, and shells do not yet");
-        return Err(fault.expected("an elastic preset such as \"rubber\"").hint(LATER).into());
+    if material.flows() {
+        let fault = table.fault_of("creep", "a shell that creeps at any strain keeps no shape");
+        return Err(fault.expected("a `yield_strain` above 0").into());
     }
     if material.anisotropy.is_some() {
         let fault = table.fault_of("preset", "this preset has a grain, and shells have none yet");
@@ -55,6 +67,9 @@ pub(super) fn read_shell_keys(table: &Table, material: &mut MaterialSpec) -> Res
         damping: material.damping,
         smoothing: material.smoothing,
         friction: material.friction,
+        yield_strain: material.yield_strain,
+        creep: material.creep,
+        max_plastic_strain: material.max_plastic_strain,
         ..MaterialSpec::default()
     };
     *material = MaterialSpec { shell: Some(ShellSpec { thickness, law }), ..elastic };
@@ -93,6 +108,7 @@ pub(super) fn check_shells(top: &Table, scene: &Scene) -> Result<()> {
         let what = "shells are stepped explicitly in this version".to_string();
         return Err(fault("integrator", what).expected("\"auto\" or \"explicit\"").into());
     }
+    let mut material = shell.material.clone();
     for (k, event) in scene.events.iter().enumerate() {
         let refused = match &event.action {
             EventAction::Melt(_) | EventAction::Solidify(_) => true,
@@ -100,12 +116,15 @@ pub(super) fn check_shells(top: &Table, scene: &Scene) -> Result<()> {
                 let mut rest = **set;
                 (rest.young, rest.poisson, rest.density) = (None, None, None);
                 (rest.damping, rest.smoothing, rest.friction) = (None, None, None);
-                rest != Default::default()
+                (rest.yield_strain, rest.creep, rest.max_plastic_strain) = (None, None, None);
+                material.change(set);
+                rest != Default::default() || material.flows()
             }
             _ => false,
         };
         if refused {
-            let what = "an event may change young, poisson, density, damping, smoothing and friction of a shell";
+            let what = "an event may change young, poisson, density, damping, smoothing, friction, yield_strain, creep and \
+                        max_plastic_strain of a shell, which may not creep at any strain";
             return Err(Diagnostic::new(what).key(format!("event[{k}]")).hint(LATER).into());
         }
     }

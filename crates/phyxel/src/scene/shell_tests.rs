@@ -35,7 +35,7 @@ fn what_shells_cannot_have_is_refused() {
     let sphere = |material: &str| format!("shape = {{ kind = \"sphere\", radius = 1 }}\nmaterial = {{ {material} }}");
     refused(&sphere("young = 1e5"), "", "thickness");
     refused(&sphere("thickness = 0.01, creep = 1"), "", "creep");
-    refused(&sphere("thickness = 0.01, preset = \"clay\""), "", "yields");
+    refused(&sphere("thickness = 0.01, control = 1"), "", "control");
     refused(&sphere("thickness = 0.01, preset = \"wood\""), "", "grain");
     refused(&format!("{}\nsampling = \"regular\"", sphere("thickness = 0.01")), "", "sampling");
     refused(SHEET, "[[body]]\nshape = { kind = \"sphere\", radius = 1 }", "pass through");

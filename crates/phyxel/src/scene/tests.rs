@@ -198,8 +198,13 @@ fn every_key_of_a_material_can_be_changed_by_an_event_or_is_refused() {
     let body = "material = { conductivity = 1, solidus = 300 }\n";
     let event = |set: &str| format!("{SMALL}{body}[[event]]\nat = 1\nbody = \"ball\"\nset = {{ {set} }}\n");
     for key in keys::MATERIAL.keys.iter().chain(keys::MATERIAL.common) {
-        if ["preset", "anisotropy"].contains(&key.name) {
-            let value = if key.name == "preset" { "\"wax\"" } else { "{ young = [1, 1, 1], shear = [1, 1, 1] }" };
+        if ["preset", "anisotropy", "thickness", "law"].contains(&key.name) {
+            let value = match key.name {
+                "preset" => "\"wax\"",
+                "thickness" => "0.01",
+                "law" => "\"weights\"",
+                _ => "{ young = [1, 1, 1], shear = [1, 1, 1] }",
+            };
             check(&event(&format!("{} = {value}", key.name)), &["an event cannot change", key.name, "event[0].set"]);
             continue;
         }
@@ -270,7 +275,8 @@ fn faults_say_what_where_and_what_to_try() {
     check_more("color = \"red\"", &["not a color", "#rrggbb"]);
     check_more("name = 5", &["not TOML", "duplicate key"]);
     check_more("sampling = \"poison\"", &["unknown value \"poison\"", "try: \"poisson\""]);
-    check_more("model = \"shell\"", &["\"shell\" is not in this version", "later version"]);
+    check_more("model = \"lattice\"", &["\"lattice\" is not in this version", "later version"]);
+    check_more("model = \"shell\"", &["a shell needs its `thickness`", "body[0].material.thickness"]);
     check_more("surface = { kind = \"skin\" }", &["\"skin\" is not in this version"]);
     check_more("temperature = 300", &["`temperature` has no effect", "conductivity"]);
     check_more("surface = 5", &["a number is not a table", "body[0].surface"]);
@@ -289,7 +295,8 @@ fn faults_of_shapes() {
     shape("{ kind = \"sphere\", radius = -1 }", &["-1 m is out of range", "body[0].shape.radius"]);
     shape("{ kind = \"sphere\", size = 1 }", &["unknown key `size`", "radius"]);
     shape("{ kind = \"spere\", radius = 1 }", &["unknown shape \"spere\"", "body[0].shape.kind", "try: \"sphere\""]);
-    shape("{ kind = \"sheet\", size = 1 }", &["not in this version", "shell"]);
+    shape("{ kind = \"sheet\", size = 1 }", &["a list of 2", "body[0].shape.size"]);
+    shape("{ kind = \"sheet\", size = [1, 0] }", &["above zero", "body[0].shape.size"]);
     shape("{ kind = 3 }", &["`kind` is not a string"]);
     shape("{}", &["`kind` is missing"]);
     shape("7", &["a number is not a shape"]);

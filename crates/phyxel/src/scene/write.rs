@@ -179,7 +179,13 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         ("friction", number(material.friction)),
     ]);
     if let Some(shell) = material.shell {
-        entries.extend([("thickness", number(shell.thickness)), ("law", word(&shell.law))]);
+        entries.extend([
+            ("yield_strain", number(material.yield_strain)),
+            ("creep", number(material.creep)),
+            ("max_plastic_strain", number(material.max_plastic_strain)),
+            ("thickness", number(shell.thickness)),
+            ("law", word(&shell.law)),
+        ]);
         return entries;
     }
     entries.push(("volume_stiffness", number(material.volume_stiffness)));

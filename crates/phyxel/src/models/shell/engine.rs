@@ -36,6 +36,8 @@ struct Group {
     inverse: [Lane; 2],
     /// 1 / (rest length)² [1/m²].
     inverse_rest2: Lane,
+    /// Rest length [m].
+    rest_lengths: Lane,
     /// Rest angle [rad].
     rest_angle: Lane,
     /// Curvature per angle [1/m].
@@ -120,6 +122,11 @@ pub struct Engine {
     incoming_starts: Vec<u32>,
     /// Places in `pulls` that hold the forces on a node.
     incoming: Vec<u32>,
+    /// Length [m] and angle [rad] of the fibers of each group, each chunk in `group_stride` places. Written by pass 1.
+    seen: Vec<[Lane; 2]>,
+    group_stride: usize,
+    /// Lengths [m], angles [rad] and curvature lengths [m] before any plastic flow.
+    originals: Vec<[Lane; 3]>,
 }
 
 impl Engine {
@@ -142,7 +149,9 @@ impl Engine {
             });
             for g in 0..count {
                 let start = range.start + g * LANES;
-                engine.groups.push(Group::new(network, rest, energy, start, range.end.min(start + LANES)));
+                let group = Group::new(network, rest, energy, start, range.end.min(start + LANES));
+                engine.originals.push(group.originals());
+                engine.groups.push(group);
             }
         }
         engine.place_pulls();
@@ -154,6 +163,9 @@ impl Engine {
         self.stride = sizes.max().unwrap_or(0).max(1);
         let n = self.centers.len();
         self.pulls = vec![DVec3::ZERO; n.div_ceil(CHUNK) * self.stride];
+        let groups = self.centers.chunks(CHUNK).map(|c| c.iter().map(|x| usize::from(x.groups)).sum::<usize>());
+        self.group_stride = groups.max().unwrap_or(0).max(1);
+        self.seen = vec![Default::default(); n.div_ceil(CHUNK) * self.group_stride];
         self.own = vec![Default::default(); n];
         self.extremes = vec![ShellExtremes::default(); n.div_ceil(CHUNK)];
         let mut counts = vec![0u32; n + 1];
@@ -183,10 +195,11 @@ impl Engine {
     pub fn measure(&mut self, positions: &[DVec3]) {
         let packed = Packed { neighbors: &self.neighbors, groups: &self.groups, floor: self.floor, positions };
         let tasks = self.pulls.par_chunks_mut(self.stride).zip(self.own.par_chunks_mut(CHUNK));
+        let tasks = tasks.zip(self.seen.par_chunks_mut(self.group_stride));
         let tasks = tasks.zip(&mut self.extremes).zip(self.centers.par_chunks(CHUNK));
         let wide = wide_vectors();
-        tasks.for_each(|(((pulls, own), extremes), centers)| {
-            let chunk = Chunk { packed, centers, pulls, own, extremes };
+        tasks.for_each(|((((pulls, own), seen), extremes), centers)| {
+            let chunk = Chunk { packed, centers, pulls, own, seen, extremes };
             if wide { measure_chunk_wide(chunk) } else { measure_chunk(chunk) }
         });
     }
@@ -206,6 +219,49 @@ impl Engine {
     /// Energies of stretching and bending at the last `measure` [J].
     pub fn energy(&self) -> [f64; 2] {
         self.own.iter().fold([0.0; 2], |[s, b], own| [s + own.energy[0], b + own.energy[1]])
+    }
+
+    /// Gives each group its rest lengths and angles to change, those at the start, and what the last `measure` saw.
+    pub(super) fn for_each_group(&mut self, mut change: impl FnMut(&mut [Lane; 2], [Lane; 3], [Lane; 2])) {
+        for (chunk, centers) in self.centers.chunks(CHUNK).enumerate() {
+            let first = centers[0].first_group as usize;
+            let count: usize = centers.iter().map(|c| usize::from(c.groups)).sum();
+            for k in 0..count {
+                let (group, original) = (&mut self.groups[first + k], self.originals[first + k]);
+                let mut rest = group.rest();
+                let before = rest;
+                change(&mut rest, original, self.seen[chunk * self.group_stride + k]);
+                if rest != before {
+                    group.set_rest(rest);
+                }
+            }
+        }
+    }
+
+    /// Shows the rest lengths and angles of each group, with those at the start and the node.
+    pub(super) fn for_each_center(&self, mut look: impl FnMut(usize, [Lane; 2], [Lane; 3])) {
+        for center in &self.centers {
+            for g in center.first_group as usize..center.first_group as usize + usize::from(center.groups) {
+                look(center.node as usize, self.groups[g].rest(), self.originals[g]);
+            }
+        }
+    }
+
+    /// Rest lengths and angles of all fibers, for restarts.
+    pub fn save_rest(&self, out: &mut Vec<f64>) {
+        for group in &self.groups {
+            out.extend(group.rest().iter().flat_map(|lane| lane.0));
+        }
+    }
+
+    /// Puts back what `save_rest` gave and returns the rest of the numbers; None when there are too few.
+    pub fn load_rest<'a>(&mut self, numbers: &'a [f64]) -> Option<&'a [f64]> {
+        let (own, others) = numbers.split_at_checked(2 * LANES * self.groups.len())?;
+        for (group, lanes) in self.groups.iter_mut().zip(own.as_chunks::<{ 2 * LANES }>().0) {
+            let lane = |from: usize| Lane(std::array::from_fn(|k| lanes[from + k]));
+            group.set_rest([lane(0), lane(LANES)]);
+        }
+        Some(others)
     }
 
     /// Largest strain of the fibers of each node by absolute value, and their fitted mean strain, at the last `measure`.
@@ -234,12 +290,32 @@ impl Group {
             group.inverse[0].0[lane] = 1.0 / fiber.knots.h1;
             group.inverse[1].0[lane] = 1.0 / fiber.knots.h2;
             group.inverse_rest2.0[lane] = 1.0 / (rest.lengths[k] * rest.lengths[k]);
+            group.rest_lengths.0[lane] = rest.lengths[k];
             group.rest_angle.0[lane] = rest.angles[k];
             group.per_turn.0[lane] = 1.0 / energy.curvature_lengths[k];
             group.membrane.set(lane, &energy.membrane.fibers[k]);
             group.bending.set(lane, &energy.bending.fibers[k]);
         }
         group
+    }
+}
+
+impl Group {
+    /// Rest lengths and angles now; lanes without a fiber have zeros.
+    fn rest(&self) -> [Lane; 2] {
+        [self.rest_lengths, self.rest_angle]
+    }
+
+    fn set_rest(&mut self, [lengths, angles]: [Lane; 2]) {
+        self.rest_lengths = lengths;
+        self.rest_angle = angles;
+        self.inverse_rest2 = Lane(lengths.0.map(|l| if l > 0.0 { 1.0 / (l * l) } else { 0.0 }));
+    }
+
+    /// Rest lengths, rest angles and curvature lengths; lanes without a fiber have zeros.
+    fn originals(&self) -> [Lane; 3] {
+        let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
+        [self.rest_lengths, self.rest_angle, Lane(self.per_turn.0.map(inverse))]
     }
 }
 
@@ -309,6 +385,7 @@ struct Chunk<'a> {
     centers: &'a [Center],
     pulls: &'a mut [DVec3],
     own: &'a mut [Own],
+    seen: &'a mut [[Lane; 2]],
     extremes: &'a mut ShellExtremes,
 }
 
@@ -342,13 +419,17 @@ fn measure_chunk_wide(chunk: Chunk) {
 
 #[inline(always)]
 fn measure_chunk(chunk: Chunk) {
-    let Chunk { packed, centers, pulls, own, extremes } = chunk;
+    let Chunk { packed, centers, pulls, own, seen, extremes } = chunk;
     let mut scratch = Scratch { measured: [Measured::default(); MOST_GROUPS], d: [DVec3::ZERO; MOST_NEIGHBORS] };
-    let (mut largest, mut place) = ([Lane::ZERO; 2], 0);
+    let (mut largest, mut place, mut group) = ([Lane::ZERO; 2], 0, 0);
     for (center, own) in centers.iter().zip(own) {
         let count = usize::from(center.neighbors);
         *own = measure_center(packed, center, &mut pulls[place..place + count], &mut scratch, &mut largest);
         place += count;
+        for measured in &scratch.measured[..usize::from(center.groups)] {
+            seen[group] = [measured.lengths.value, measured.angles.value];
+            group += 1;
+        }
     }
     let fold = |lane: Lane| lane.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m });
     *extremes = ShellExtremes { max_strain: fold(largest[0]), max_stretch: (1.0 + 2.0 * fold(largest[1])).sqrt() };

@@ -16,10 +16,11 @@ mod measure;
 mod model;
 pub mod network;
 pub mod nodes;
+pub mod plastic;
 mod shell;
 pub mod surface;
 mod time_step;
 pub mod weights;
 
-pub use model::{ShellBody, ShellModel};
+pub use model::{ShellBody, ShellMaterial, ShellModel};
 pub use shell::Shell;

@@ -2,9 +2,11 @@
 
 use super::law::{Sheet, ShellLaw};
 use super::network::{Nodes, frame};
+use super::plastic::ShellFlow;
 use super::shell::Shell;
 use crate::models::mls::damping::RigidMotion;
 use crate::points::Points;
+use crate::scene::MaterialSpec;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -29,6 +31,39 @@ pub struct ShellBody {
     pub density: f64,
     /// Strength with which vibrations a few nodes long are taken away, 0 to 1.
     pub smoothing: f64,
+    /// How it yields.
+    pub flow: ShellFlow,
+}
+
+/// What an event may change of a shell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShellMaterial {
+    /// Elastic constants.
+    pub sheet: Sheet,
+    /// Mass per volume [kg/m³].
+    pub density: f64,
+    /// Strength with which vibrations a few nodes long are taken away, 0 to 1.
+    pub smoothing: f64,
+    /// How it yields.
+    pub flow: ShellFlow,
+}
+
+impl ShellMaterial {
+    /// From what the scene says; a thickness of 0 for bodies that are no shells.
+    pub fn from_spec(spec: &MaterialSpec) -> Self {
+        let thickness = spec.shell.map_or(0.0, |s| s.thickness);
+        Self {
+            sheet: Sheet { young: spec.young, poisson: spec.poisson, thickness },
+            density: spec.density,
+            smoothing: spec.smoothing,
+            flow: ShellFlow {
+                yield_strain: spec.yield_strain,
+                creep: spec.creep,
+                most: spec.max_plastic_strain,
+                thickness,
+            },
+        }
+    }
 }
 
 struct Part {
@@ -37,6 +72,9 @@ struct Part {
     shell: Shell,
     density: f64,
     smoothing: f64,
+    flow: ShellFlow,
+    /// Whether it yields or once did, so that its rest state is kept.
+    plastic: bool,
     /// Longest step at rest [s].
     step: f64,
     /// Where the forces are evaluated [m]. Written by `add_forces`.
@@ -61,6 +99,8 @@ impl ShellModel {
                 shell,
                 density: b.density,
                 smoothing: b.smoothing,
+                flow: b.flow,
+                plastic: b.flow.is_active(),
                 step,
                 ahead: Vec::new(),
             }
@@ -84,11 +124,13 @@ impl ShellModel {
     }
 
     /// Changes the material of a body.
-    pub fn set_material(&mut self, body: usize, sheet: Sheet, density: f64, smoothing: f64, points: &Points) {
+    pub fn set_material(&mut self, body: usize, material: &ShellMaterial, points: &Points) {
         for part in self.parts.iter_mut().filter(|p| p.body == body) {
-            part.shell.set_sheet(sheet);
-            part.density = density;
-            part.smoothing = smoothing;
+            part.shell.set_sheet(material.sheet);
+            part.density = material.density;
+            part.smoothing = material.smoothing;
+            part.flow = material.flow;
+            part.plastic |= material.flow.is_active();
             part.step = part.shell.time_step(&points.masses[part.range.clone()]);
         }
     }
@@ -141,6 +183,36 @@ impl ShellModel {
             }
             part.shell.add_forces(&mut points.forces[range]);
         }
+    }
+
+    /// Plastic flow of a step of `dt` [s], at what `add_forces` saw.
+    pub fn flow(&mut self, dt: f64) {
+        for part in self.parts.iter_mut().filter(|p| p.flow.is_active()) {
+            part.shell.flow(&part.flow, dt);
+        }
+    }
+
+    /// Whether a shell yields or once did.
+    pub fn has_plastic(&self) -> bool {
+        self.parts.iter().any(|p| p.plastic)
+    }
+
+    /// Writes the largest plastic strain at each node.
+    pub fn write_plastic(&self, out: &mut [f32]) {
+        self.parts.iter().for_each(|part| part.shell.plastic_strains(&mut out[part.range.clone()]));
+    }
+
+    /// Appends the rest state of shells that yield or once did.
+    pub fn save(&self, out: &mut Vec<f64>) {
+        self.parts.iter().filter(|p| p.plastic).for_each(|part| part.shell.save_rest(out));
+    }
+
+    /// Puts back what `save` gave and returns the rest of the numbers; None when there are too few.
+    pub fn load<'a>(&mut self, mut numbers: &'a [f64]) -> Option<&'a [f64]> {
+        for part in self.parts.iter_mut().filter(|p| p.plastic) {
+            numbers = part.shell.load_rest(numbers)?;
+        }
+        Some(numbers)
     }
 
     /// Adds the elastic energy of each body at the present positions [J].
