@@ -55,6 +55,7 @@ pub const CASES: &[Case] = &[
     Case { name: "elastic-1m", model: "mls", measure: || elastic(100, "explicit", 32) },
     Case { name: "implicit-20k", model: "mls", measure: || elastic(27, "implicit", 4) },
     Case { name: "melt-20k", model: "mls", measure: melt },
+    Case { name: "shell-12k", model: "shell", measure: poster },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
@@ -101,6 +102,33 @@ fn elastic(across: usize, integrator: &str, substeps: u64) -> Result<Measured> {
 fn melt() -> Result<Measured> {
     let material = "young = 1e4, poisson = 0.3, density = 1000, creep = 20, viscosity = 20, cohesion = 1000";
     step_on(|| cube_of(material, 27, "explicit", r#"{ kind = "none" }"#), 400)
+}
+
+/// A poster of 11860 nodes that falls on its edge.
+fn poster() -> Result<Measured> {
+    let text = r#"
+        format = 1
+        name = "bench"
+        duration = "1 s"
+        [[body]]
+        name = "poster"
+        model = "shell"
+        shape = { kind = "sheet", size = [1.2, 0.9] }
+        at = [0, 0.5, 0]
+        rotate = [80, 0, 5]
+        velocity = [0, -1, 0]
+        points = 11860
+        material = { young = "1 MPa", poisson = 0.3, density = 500, thickness = "1 mm" }
+        surface = { kind = "none" }
+        [[collider]]
+        name = "floor"
+        shape = { kind = "plane" }
+    "#;
+    let make = || -> Result<World> {
+        let scene = Scene::from_toml(text, None, &[])?;
+        Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
+    };
+    step_on(make, 96)
 }
 
 /// Times `substeps` steps of a world.

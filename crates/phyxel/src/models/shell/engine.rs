@@ -280,8 +280,14 @@ impl Engine {
 
 impl Group {
     fn new(network: &Network, rest: &Rest, energy: &Energy, start: usize, end: usize) -> Self {
-        // Lanes without a fiber measure a straight one and have no weight.
-        let mut group = Self { h1: Lane::splat(1.0), inverse: [Lane::splat(1.0); 2], ..Self::default() };
+        // Lanes without a fiber measure the first one again and have no weight.
+        let first = &network.fibers[start];
+        let mut group = Self {
+            ends: first.ends.map(|end| [end; LANES]),
+            h1: Lane::splat(first.knots.h1),
+            inverse: [Lane::splat(1.0 / first.knots.h1), Lane::splat(1.0 / first.knots.h2)],
+            ..Self::default()
+        };
         for k in start..end {
             let (lane, fiber) = (k - start, &network.fibers[k]);
             group.ends[0][lane] = fiber.ends[0];

@@ -56,6 +56,15 @@ impl Lane {
     pub fn pick_above(self, than: Self, yes: Self, no: Self) -> Self {
         each!(k => if self.0[k] > than.0[k] { yes.0[k] } else { no.0[k] })
     }
+    /// Whether `self` > `than` in all lanes.
+    #[inline(always)]
+    pub fn all_above(self, than: Self) -> bool {
+        let mut all = true;
+        for k in 0..LANES {
+            all &= self.0[k] > than.0[k];
+        }
+        all
+    }
     /// The lanes added, in a fixed order.
     #[inline(always)]
     pub fn sum(self) -> f64 {

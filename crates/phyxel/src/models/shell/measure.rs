@@ -86,11 +86,29 @@ impl Splines {
         let g_chord = g_across.cross(n);
         let g1 = (g_t0 * (one + h1) - g_t1 * h2) * self.inverse[0];
         let g2 = (g_t1 * (one + h2) - g_t0 * h1) * self.inverse[1];
-        // What the guard looks at, squared: sine between normal and chord, part of the tangents across b.
-        let slant2 = width2 / (n2 * chord.dot(chord)).max(Lane::splat(TINY));
-        let aside = |t: Vector, tb: Lane| tb * tb / t.dot(t).max(Lane::splat(TINY));
-        let kept2 = (one - aside(t0, t0b).max(aside(t1, t1b))).max(Lane::ZERO);
-        let guard = slant2.sqrt().fade(GUARD_SLANT) * kept2.sqrt().fade(GUARD_TURN) * value.abs().fade(GUARD_ANGLE);
+        let spans = [n2 * chord.dot(chord), t0.dot(t0), t1.dot(t1)];
+        let guard = guard(value.abs(), [width2, t0b * t0b, t1b * t1b], spans);
         Angles { value, ends: [Vector::default() - g1 - g_chord, g2 + g_chord], normal: chord.cross(g_across), guard }
     }
+}
+
+/// Part of the bending energy that counts. `seen` are the squares of the normal across the chord and of the end tangents aside,
+/// `spans` what they are parts of.
+#[inline(always)]
+fn guard(angle: Lane, seen: [Lane; 3], spans: [Lane; 3]) -> Lane {
+    const SLANT: f64 = GUARD_SLANT[0] * GUARD_SLANT[0];
+    const ASIDE: f64 = 1.0 - GUARD_TURN[0] * GUARD_TURN[0];
+    // Nearly always all of it does, and that is seen without a root.
+    let healthy = seen[0].all_above(spans[0] * Lane::splat(SLANT))
+        && (spans[1] * Lane::splat(ASIDE)).all_above(seen[1])
+        && (spans[2] * Lane::splat(ASIDE)).all_above(seen[2])
+        && Lane::splat(GUARD_ANGLE[0]).all_above(angle);
+    if healthy { Lane::splat(1.0) } else { faded(angle, seen, spans) }
+}
+
+#[cold]
+fn faded(angle: Lane, seen: [Lane; 3], spans: [Lane; 3]) -> Lane {
+    let ratio = |k: usize| seen[k] / spans[k].max(Lane::splat(TINY));
+    let kept2 = (Lane::splat(1.0) - ratio(1).max(ratio(2))).max(Lane::ZERO);
+    ratio(0).sqrt().fade(GUARD_SLANT) * kept2.sqrt().fade(GUARD_TURN) * angle.fade(GUARD_ANGLE)
 }
