@@ -5,7 +5,7 @@
 //! adds what its neighbors' centers hold for it, in a fixed order. Nothing is scattered between threads.
 
 use super::fit::Rest;
-use super::lanes::{LANES, Lane, Vector};
+use super::lanes::{LANES, Lane, Stored, StoredVector, Vector};
 use super::law::{Energy, FiberTerm};
 use super::measure::{Angles, Lengths, Splines};
 use super::network::{MOST_FIBERS, MOST_NEIGHBORS, Network};
@@ -20,10 +20,10 @@ const MOST_GROUPS: usize = MOST_FIBERS.div_ceil(LANES);
 /// One part of the energy for four fibers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Terms {
-    tensor: Vector,
-    plain: Vector,
-    response: Vector,
-    residual: Lane,
+    tensor: StoredVector,
+    plain: StoredVector,
+    response: StoredVector,
+    residual: Stored,
 }
 
 /// Four fibers of one center; what is missing has no weight.
@@ -32,16 +32,16 @@ struct Group {
     /// Places of the ends among the neighbors.
     ends: [[u8; LANES]; 2],
     /// First knot spacing, and the inverses of both.
-    h1: Lane,
-    inverse: [Lane; 2],
+    h1: Stored,
+    inverse: [Stored; 2],
     /// 1 / (rest length)² [1/m²].
-    inverse_rest2: Lane,
+    inverse_rest2: Stored,
     /// Rest length [m].
-    rest_lengths: Lane,
+    rest_lengths: Stored,
     /// Rest angle [rad].
-    rest_angle: Lane,
+    rest_angle: Stored,
     /// Curvature per angle [1/m].
-    per_turn: Lane,
+    per_turn: Stored,
     membrane: Terms,
     bending: Terms,
 }
@@ -64,21 +64,21 @@ struct Center {
 
 /// What four fibers measured, kept between fit and force.
 #[derive(Debug, Clone, Copy, Default)]
-struct Measured {
-    lengths: Lengths,
-    angles: Angles,
-    strain: Lane,
+struct Measured<const W: bool> {
+    lengths: Lengths<W>,
+    angles: Angles<W>,
+    strain: Lane<W>,
     /// Strain of the lanes that hold a fiber.
-    seen: Lane,
-    curvature: Lane,
+    seen: Lane<W>,
+    curvature: Lane<W>,
     /// Derivatives of strain by length and of curvature by angle.
-    slopes: [Lane; 2],
+    slopes: [Lane<W>; 2],
 }
 
 /// Reused by the centers of a chunk.
 #[derive(Debug, Clone, Copy)]
-struct Scratch {
-    measured: [Measured; MOST_GROUPS],
+struct Scratch<const W: bool> {
+    measured: [Measured<W>; MOST_GROUPS],
     d: [DVec3; MOST_NEIGHBORS],
 }
 
@@ -109,6 +109,8 @@ pub struct Engine {
     /// Neighbors of all centers.
     neighbors: Vec<u32>,
     groups: Vec<Group>,
+    /// Plain code even where the machine has wide vectors; for tests.
+    portable: bool,
     /// Least part of the bending energy that counts: 0, or 1 without the guard.
     floor: f64,
     /// Force of each center on each of its neighbors [N], each chunk in `stride` places. Written by pass 1.
@@ -123,10 +125,10 @@ pub struct Engine {
     /// Places in `pulls` that hold the forces on a node.
     incoming: Vec<u32>,
     /// Length [m] and angle [rad] of the fibers of each group, each chunk in `group_stride` places. Written by pass 1.
-    seen: Vec<[Lane; 2]>,
+    seen: Vec<[Stored; 2]>,
     group_stride: usize,
     /// Lengths [m], angles [rad] and curvature lengths [m] before any plastic flow.
-    originals: Vec<[Lane; 3]>,
+    originals: Vec<[Stored; 3]>,
 }
 
 impl Engine {
@@ -197,10 +199,10 @@ impl Engine {
         let tasks = self.pulls.par_chunks_mut(self.stride).zip(self.own.par_chunks_mut(CHUNK));
         let tasks = tasks.zip(self.seen.par_chunks_mut(self.group_stride));
         let tasks = tasks.zip(&mut self.extremes).zip(self.centers.par_chunks(CHUNK));
-        let wide = wide_vectors();
+        let wide = !self.portable && wide_vectors();
         tasks.for_each(|((((pulls, own), seen), extremes), centers)| {
             let chunk = Chunk { packed, centers, pulls, own, seen, extremes };
-            if wide { measure_chunk_wide(chunk) } else { measure_chunk(chunk) }
+            if wide { measure_chunk_wide(chunk) } else { measure_chunk::<false>(chunk) }
         });
     }
 
@@ -222,7 +224,7 @@ impl Engine {
     }
 
     /// Gives each group its rest lengths and angles to change, those at the start, and what the last `measure` saw.
-    pub(super) fn for_each_group(&mut self, mut change: impl FnMut(&mut [Lane; 2], [Lane; 3], [Lane; 2])) {
+    pub(super) fn for_each_group(&mut self, mut change: impl FnMut(&mut [Stored; 2], [Stored; 3], [Stored; 2])) {
         for (chunk, centers) in self.centers.chunks(CHUNK).enumerate() {
             let first = centers[0].first_group as usize;
             let count: usize = centers.iter().map(|c| usize::from(c.groups)).sum();
@@ -239,7 +241,7 @@ impl Engine {
     }
 
     /// Shows the rest lengths and angles of each group, with those at the start and the node.
-    pub(super) fn for_each_center(&self, mut look: impl FnMut(usize, [Lane; 2], [Lane; 3])) {
+    pub(super) fn for_each_center(&self, mut look: impl FnMut(usize, [Stored; 2], [Stored; 3])) {
         for center in &self.centers {
             for g in center.first_group as usize..center.first_group as usize + usize::from(center.groups) {
                 look(center.node as usize, self.groups[g].rest(), self.originals[g]);
@@ -284,8 +286,8 @@ impl Group {
         let first = &network.fibers[start];
         let mut group = Self {
             ends: first.ends.map(|end| [end; LANES]),
-            h1: Lane::splat(first.knots.h1),
-            inverse: [Lane::splat(1.0 / first.knots.h1), Lane::splat(1.0 / first.knots.h2)],
+            h1: Stored::splat(first.knots.h1),
+            inverse: [Stored::splat(1.0 / first.knots.h1), Stored::splat(1.0 / first.knots.h2)],
             ..Self::default()
         };
         for k in start..end {
@@ -308,18 +310,18 @@ impl Group {
 
 impl Group {
     /// Rest lengths and angles now; lanes without a fiber have zeros.
-    fn rest(&self) -> [Lane; 2] {
+    fn rest(&self) -> [Stored; 2] {
         [self.rest_lengths, self.rest_angle]
     }
 
-    fn set_rest(&mut self, [lengths, angles]: [Lane; 2]) {
+    fn set_rest(&mut self, [lengths, angles]: [Stored; 2]) {
         self.rest_lengths = lengths;
         self.rest_angle = angles;
         self.inverse_rest2 = Lane(lengths.0.map(|l| if l > 0.0 { 1.0 / (l * l) } else { 0.0 }));
     }
 
     /// Rest lengths, rest angles and curvature lengths; lanes without a fiber have zeros.
-    fn originals(&self) -> [Lane; 3] {
+    fn originals(&self) -> [Stored; 3] {
         let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
         [self.rest_lengths, self.rest_angle, Lane(self.per_turn.0.map(inverse))]
     }
@@ -338,29 +340,29 @@ impl Terms {
 
 /// The fitted tensor and the plain fit of one part of the energy.
 #[derive(Clone, Copy, Default)]
-struct Fitted {
-    tensor: Vector,
-    plain: Vector,
+struct Fitted<const W: bool> {
+    tensor: Vector<W>,
+    plain: Vector<W>,
 }
 
-impl Fitted {
+impl<const W: bool> Fitted<W> {
     #[inline(always)]
-    fn add(&mut self, terms: &Terms, value: Lane) {
-        self.tensor += terms.tensor * value;
-        self.plain += terms.plain * value;
+    fn add(&mut self, terms: &Terms, value: Lane<W>) {
+        self.tensor += terms.tensor.cast::<W>() * value;
+        self.plain += terms.plain.cast::<W>() * value;
     }
 }
 
 /// A fitted tensor, its stress and its energy.
-struct Stress {
-    plain: Vector,
-    stress: Vector,
+struct Stress<const W: bool> {
+    plain: Vector<W>,
+    stress: Vector<W>,
     energy: f64,
 }
 
-impl Stress {
+impl<const W: bool> Stress<W> {
     #[inline(always)]
-    fn new(fitted: &Fitted, [mean, deviator]: [f64; 2]) -> Self {
+    fn new(fitted: &Fitted<W>, [mean, deviator]: [f64; 2]) -> Self {
         let (e, plain) = (fitted.tensor.sum(), fitted.plain.sum());
         let stress = DVec3::new(mean * e.x, deviator * e.y, deviator * e.z);
         Self { plain: Vector::splat(plain), stress: Vector::splat(stress), energy: 0.5 * e.dot(stress) }
@@ -368,11 +370,11 @@ impl Stress {
 
     /// Derivative of the energy by what the fibers measure; adds the residual's energy.
     #[inline(always)]
-    fn derivative(&self, terms: &Terms, value: Lane, energy: &mut Lane) -> Lane {
-        let residual = value - terms.response.dot(self.plain);
-        let pull = terms.residual * residual;
+    fn derivative(&self, terms: &Terms, value: Lane<W>, energy: &mut Lane<W>) -> Lane<W> {
+        let residual = value - terms.response.cast::<W>().dot(self.plain);
+        let pull = terms.residual.cast::<W>() * residual;
         *energy += pull * residual;
-        terms.tensor.dot(self.stress) + pull
+        terms.tensor.cast::<W>().dot(self.stress) + pull
     }
 }
 
@@ -391,7 +393,7 @@ struct Chunk<'a> {
     centers: &'a [Center],
     pulls: &'a mut [DVec3],
     own: &'a mut [Own],
-    seen: &'a mut [[Lane; 2]],
+    seen: &'a mut [[Stored; 2]],
     extremes: &'a mut ShellExtremes,
 }
 
@@ -412,7 +414,7 @@ fn wide_vectors() -> bool {
 fn measure_chunk_wide(chunk: Chunk) {
     #[target_feature(enable = "avx2")]
     fn wide(chunk: Chunk) {
-        measure_chunk(chunk);
+        measure_chunk::<true>(chunk);
     }
     // SAFETY: `measure` asks `wide_vectors` before.
     unsafe { wide(chunk) }
@@ -420,34 +422,34 @@ fn measure_chunk_wide(chunk: Chunk) {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn measure_chunk_wide(chunk: Chunk) {
-    measure_chunk(chunk);
+    measure_chunk::<false>(chunk);
 }
 
 #[inline(always)]
-fn measure_chunk(chunk: Chunk) {
+fn measure_chunk<const W: bool>(chunk: Chunk) {
     let Chunk { packed, centers, pulls, own, seen, extremes } = chunk;
-    let mut scratch = Scratch { measured: [Measured::default(); MOST_GROUPS], d: [DVec3::ZERO; MOST_NEIGHBORS] };
-    let (mut largest, mut place, mut group) = ([Lane::ZERO; 2], 0, 0);
+    let mut scratch = Scratch { measured: [Measured::<W>::default(); MOST_GROUPS], d: [DVec3::ZERO; MOST_NEIGHBORS] };
+    let (mut largest, mut place, mut group) = ([Lane::<W>::ZERO; 2], 0, 0);
     for (center, own) in centers.iter().zip(own) {
         let count = usize::from(center.neighbors);
         *own = measure_center(packed, center, &mut pulls[place..place + count], &mut scratch, &mut largest);
         place += count;
         for measured in &scratch.measured[..usize::from(center.groups)] {
-            seen[group] = [measured.lengths.value, measured.angles.value];
+            seen[group] = [measured.lengths.value.cast(), measured.angles.value.cast()];
             group += 1;
         }
     }
-    let fold = |lane: Lane| lane.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m });
+    let fold = |lane: Lane<W>| lane.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m });
     *extremes = ShellExtremes { max_strain: fold(largest[0]), max_stretch: (1.0 + 2.0 * fold(largest[1])).sqrt() };
 }
 
 #[inline(always)]
-fn measure_center(
+fn measure_center<const W: bool>(
     packed: Packed,
     center: &Center,
     pulls: &mut [DVec3],
-    scratch: &mut Scratch,
-    largest: &mut [Lane; 2],
+    scratch: &mut Scratch<W>,
+    largest: &mut [Lane<W>; 2],
 ) -> Own {
     let list = &packed.neighbors[center.first as usize..][..usize::from(center.neighbors)];
     let groups = &packed.groups[center.first_group as usize..][..usize::from(center.groups)];
@@ -455,11 +457,11 @@ fn measure_center(
     let d = &mut scratch.d[..list.len()];
     d.iter_mut().zip(list).for_each(|(d, &j)| *d = packed.positions[j as usize] - x);
     let normal = fan_normal(d, center.closed);
-    let n = Vector::splat(normal);
+    let n = Vector::<W>::splat(normal);
     let n2 = Lane::splat(normal.length_squared());
-    let (mut membrane, mut bending) = (Fitted::default(), Fitted::default());
+    let (mut membrane, mut bending) = (Fitted::<W>::default(), Fitted::<W>::default());
     let measured = &mut scratch.measured[..groups.len()];
-    let mut strain = Lane::ZERO;
+    let mut strain = Lane::<W>::ZERO;
     for (group, out) in groups.iter().zip(measured.iter_mut()) {
         *out = Measured::new(group, d, n, n2, packed.floor);
         membrane.add(&group.membrane, out.strain);
@@ -471,8 +473,8 @@ fn measure_center(
     let strain = [strain.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m }), membrane.plain.x.sum()];
     let membrane = Stress::new(&membrane, center.membrane);
     let bending = Stress::new(&bending, center.bending);
-    let mut energies = [Lane::ZERO; 2];
-    let mut turn = Vector::default();
+    let mut energies = [Lane::<W>::ZERO; 2];
+    let mut turn = Vector::<W>::default();
     pulls.fill(DVec3::ZERO);
     for (group, m) in groups.iter().zip(measured.iter()) {
         let [mut stretch, mut bend] = m.slopes;
@@ -491,23 +493,24 @@ fn measure_center(
     Own { force: -pulls.iter().sum::<DVec3>(), energy, strain }
 }
 
-impl Measured {
+impl<const W: bool> Measured<W> {
     #[inline(always)]
-    fn new(group: &Group, d: &[DVec3], n: Vector, n2: Lane, floor: f64) -> Self {
-        let [d1, d2] = group.ends.map(|ends| gather(d, ends));
-        let splines = Splines::new(group.h1, group.inverse, d1, d2);
+    fn new(group: &Group, d: &[DVec3], n: Vector<W>, n2: Lane<W>, floor: f64) -> Self {
+        let [d1, d2] = group.ends.map(|ends| gather::<W>(d, ends));
+        let splines = Splines::new(group.h1.cast(), group.inverse.map(|h| h.cast()), d1, d2);
         let lengths = splines.lengths();
         let angles = splines.angles(d2 - d1, n, n2);
-        let half = Lane::splat(0.5);
+        let half = Lane::<W>::splat(0.5);
+        let inverse_rest2 = group.inverse_rest2.cast::<W>();
         // A lane without a fiber has an inverse of 0 and a strain of -1/2, which has no weight.
-        let strain = half * (lengths.value * lengths.value * group.inverse_rest2) - half;
-        let seen = Lane::ZERO.pick_above(-group.inverse_rest2, strain, Lane::ZERO);
-        let per_turn = group.per_turn * angles.guard.max(Lane::splat(floor));
+        let strain = half * (lengths.value * lengths.value * inverse_rest2) - half;
+        let seen = Lane::ZERO.pick_above(-inverse_rest2, strain, Lane::ZERO);
+        let per_turn = group.per_turn.cast::<W>() * angles.guard.max(Lane::splat(floor));
         Self {
             strain,
             seen,
-            curvature: (angles.value - group.rest_angle) * per_turn,
-            slopes: [lengths.value * group.inverse_rest2, per_turn],
+            curvature: (angles.value - group.rest_angle.cast()) * per_turn,
+            slopes: [lengths.value * inverse_rest2, per_turn],
             lengths,
             angles,
         }
@@ -515,7 +518,7 @@ impl Measured {
 }
 
 #[inline(always)]
-fn gather(d: &[DVec3], ends: [u8; LANES]) -> Vector {
+fn gather<const W: bool>(d: &[DVec3], ends: [u8; LANES]) -> Vector<W> {
     let mut out = Vector::default();
     for lane in 0..LANES {
         let v = d[usize::from(ends[lane])];
@@ -551,5 +554,35 @@ fn add_turn(d: &[DVec3], closed: bool, turn: DVec3, pulls: &mut [DVec3]) {
     if closed {
         pulls[count - 1] -= d[0].cross(turn);
         pulls[0] -= turn.cross(d[count - 1]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::models::shell::Shell;
+    use crate::models::shell::law::{Sheet, ShellLaw};
+    use crate::models::shell::nodes::{NodeOptions, spread_nodes};
+    use crate::models::shell::surface::TriangleSurface;
+    use crate::random::Random;
+    use glam::DVec3;
+
+    #[test]
+    fn wide_vectors_and_plain_code_give_the_same_bits() {
+        let options = NodeOptions { spacing: 0.1, rows: false, seed: 1 };
+        let nodes = spread_nodes(&TriangleSurface::rectangle(1.0, 0.7), &options, &|p, n| (p, n));
+        let sheet = Sheet { young: 1e5, poisson: 0.3, thickness: 0.01 };
+        let shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
+        // Shaken so hard that some fibers are guarded.
+        let shaken = |(i, p): (usize, &DVec3)| *p + 0.06 * Random::new(1, i as u64).in_cube();
+        let positions: Vec<DVec3> = shell.nodes().positions.iter().enumerate().map(shaken).collect();
+        let evaluate = |portable: bool| {
+            let mut engine = shell.engine().clone();
+            engine.portable = portable;
+            engine.measure(&positions);
+            let mut forces = vec![DVec3::ZERO; positions.len()];
+            engine.add_forces(&mut forces);
+            (forces, engine.energy(), engine.extremes())
+        };
+        assert_eq!(evaluate(true), evaluate(false));
     }
 }

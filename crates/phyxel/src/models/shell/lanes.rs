@@ -1,5 +1,10 @@
-//! Four fibers side by side: arithmetic on four f64 at once, in plain code that compilers turn into vector instructions.
+//! Four fibers side by side: arithmetic on four f64 at once, in plain code or, when `W`, in vector instructions of four lanes.
+//!
+//! Both round alike: products and sums are not fused.
+#![allow(unsafe_code, reason = "vector instructions; every function is inlined into code that has looked for them")]
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 /// Number of lanes.
@@ -8,14 +13,43 @@ pub(super) const LANES: usize = 4;
 /// One number of four fibers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C, align(32))]
-pub(super) struct Lane(pub [f64; LANES]);
+pub(super) struct Lane<const W: bool>(pub [f64; LANES]);
 
 /// One vector of four fibers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Vector {
-    pub x: Lane,
-    pub y: Lane,
-    pub z: Lane,
+pub(super) struct Vector<const W: bool> {
+    pub x: Lane<W>,
+    pub y: Lane<W>,
+    pub z: Lane<W>,
+}
+
+/// As it lies in memory.
+pub(super) type Stored = Lane<false>;
+/// As it lies in memory.
+pub(super) type StoredVector = Vector<false>;
+
+/// Returns the result of a vector instruction when `W`.
+macro_rules! wide {
+    ($w:ident, $instruction:ident($($operand:expr),*)) => {
+        #[cfg(target_arch = "x86_64")]
+        if $w {
+            // SAFETY: lanes are `W` only in code that runs where the instructions exist (`Engine::measure`).
+            return Self(unsafe { store($instruction($(load($operand)),*)) });
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn load(lanes: [f64; LANES]) -> __m256d {
+    // SAFETY: four numbers either way.
+    unsafe { std::mem::transmute(lanes) }
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn store(lanes: __m256d) -> [f64; LANES] {
+    // SAFETY: four numbers either way.
+    unsafe { std::mem::transmute(lanes) }
 }
 
 macro_rules! each {
@@ -28,15 +62,21 @@ macro_rules! each {
     }};
 }
 
-impl Lane {
+impl<const W: bool> Lane<W> {
     pub const ZERO: Self = Self([0.0; LANES]);
 
     #[inline(always)]
     pub fn splat(value: f64) -> Self {
         Self([value; LANES])
     }
+    /// The same numbers for other arithmetic.
+    #[inline(always)]
+    pub fn cast<const V: bool>(self) -> Lane<V> {
+        Lane(self.0)
+    }
     #[inline(always)]
     pub fn sqrt(self) -> Self {
+        wide!(W, _mm256_sqrt_pd(self.0));
         each!(k => self.0[k].sqrt())
     }
     #[inline(always)]
@@ -45,20 +85,35 @@ impl Lane {
     }
     #[inline(always)]
     pub fn min(self, other: Self) -> Self {
+        wide!(W, _mm256_min_pd(self.0, other.0));
         each!(k => if self.0[k] < other.0[k] { self.0[k] } else { other.0[k] })
     }
     #[inline(always)]
     pub fn max(self, other: Self) -> Self {
+        wide!(W, _mm256_max_pd(self.0, other.0));
         each!(k => if self.0[k] > other.0[k] { self.0[k] } else { other.0[k] })
     }
     /// `yes` where `self` > `than`, else `no`.
     #[inline(always)]
     pub fn pick_above(self, than: Self, yes: Self, no: Self) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if W {
+            // SAFETY: as in `wide`.
+            return Self(unsafe {
+                let above = _mm256_cmp_pd::<_CMP_GT_OQ>(load(self.0), load(than.0));
+                store(_mm256_blendv_pd(load(no.0), load(yes.0), above))
+            });
+        }
         each!(k => if self.0[k] > than.0[k] { yes.0[k] } else { no.0[k] })
     }
     /// Whether `self` > `than` in all lanes.
     #[inline(always)]
     pub fn all_above(self, than: Self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if W {
+            // SAFETY: as in `wide`.
+            return unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(load(self.0), load(than.0))) == 15 };
+        }
         let mut all = true;
         for k in 0..LANES {
             all &= self.0[k] > than.0[k];
@@ -119,55 +174,64 @@ impl Lane {
     }
 }
 
-impl Add for Lane {
+impl<const W: bool> Add for Lane<W> {
     type Output = Self;
     #[inline(always)]
     fn add(self, o: Self) -> Self {
+        wide!(W, _mm256_add_pd(self.0, o.0));
         each!(k => self.0[k] + o.0[k])
     }
 }
-impl Sub for Lane {
+impl<const W: bool> Sub for Lane<W> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, o: Self) -> Self {
+        wide!(W, _mm256_sub_pd(self.0, o.0));
         each!(k => self.0[k] - o.0[k])
     }
 }
-impl Mul for Lane {
+impl<const W: bool> Mul for Lane<W> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, o: Self) -> Self {
+        wide!(W, _mm256_mul_pd(self.0, o.0));
         each!(k => self.0[k] * o.0[k])
     }
 }
-impl Div for Lane {
+impl<const W: bool> Div for Lane<W> {
     type Output = Self;
     #[inline(always)]
     fn div(self, o: Self) -> Self {
+        wide!(W, _mm256_div_pd(self.0, o.0));
         each!(k => self.0[k] / o.0[k])
     }
 }
-impl Neg for Lane {
+impl<const W: bool> Neg for Lane<W> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
         each!(k => -self.0[k])
     }
 }
-impl AddAssign for Lane {
+impl<const W: bool> AddAssign for Lane<W> {
     #[inline(always)]
     fn add_assign(&mut self, o: Self) {
         *self = *self + o;
     }
 }
 
-impl Vector {
+impl<const W: bool> Vector<W> {
+    /// The same numbers for other arithmetic.
+    #[inline(always)]
+    pub fn cast<const V: bool>(self) -> Vector<V> {
+        Vector { x: self.x.cast(), y: self.y.cast(), z: self.z.cast() }
+    }
     #[inline(always)]
     pub fn splat(v: glam::DVec3) -> Self {
         Self { x: Lane::splat(v.x), y: Lane::splat(v.y), z: Lane::splat(v.z) }
     }
     #[inline(always)]
-    pub fn dot(self, o: Self) -> Lane {
+    pub fn dot(self, o: Self) -> Lane<W> {
         self.x * o.x + self.y * o.y + self.z * o.z
     }
     #[inline(always)]
@@ -186,28 +250,28 @@ impl Vector {
     }
 }
 
-impl Add for Vector {
+impl<const W: bool> Add for Vector<W> {
     type Output = Self;
     #[inline(always)]
     fn add(self, o: Self) -> Self {
         Self { x: self.x + o.x, y: self.y + o.y, z: self.z + o.z }
     }
 }
-impl Sub for Vector {
+impl<const W: bool> Sub for Vector<W> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, o: Self) -> Self {
         Self { x: self.x - o.x, y: self.y - o.y, z: self.z - o.z }
     }
 }
-impl Mul<Lane> for Vector {
+impl<const W: bool> Mul<Lane<W>> for Vector<W> {
     type Output = Self;
     #[inline(always)]
-    fn mul(self, o: Lane) -> Self {
+    fn mul(self, o: Lane<W>) -> Self {
         Self { x: self.x * o, y: self.y * o, z: self.z * o }
     }
 }
-impl AddAssign for Vector {
+impl<const W: bool> AddAssign for Vector<W> {
     #[inline(always)]
     fn add_assign(&mut self, o: Self) {
         *self = *self + o;
@@ -224,11 +288,11 @@ mod tests {
             let angle = -3.1415926 + 6.283185 * f64::from(i) / 4000.0;
             for r in [1e-9, 1.0, 1e6] {
                 let (s, c) = (r * angle.sin(), r * angle.cos());
-                let got = Lane::splat(s).atan2(Lane::splat(c)).0[3];
+                let got = Stored::splat(s).atan2(Stored::splat(c)).0[3];
                 assert!((got - s.atan2(c)).abs() < 1e-15 * 4.0, "{angle}: {got}");
             }
         }
-        assert_eq!(Lane::ZERO.atan2(Lane::ZERO).0[0], 0.0);
-        assert_eq!(Lane::ZERO.atan2(Lane::splat(2.0)).0[0], 0.0);
+        assert_eq!(Stored::ZERO.atan2(Stored::ZERO).0[0], 0.0);
+        assert_eq!(Stored::ZERO.atan2(Stored::splat(2.0)).0[0], 0.0);
     }
 }

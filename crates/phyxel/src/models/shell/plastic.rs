@@ -5,7 +5,7 @@
 //! exponential of the step makes any rate stable.
 
 use super::engine::Engine;
-use super::lanes::{LANES, Lane};
+use super::lanes::{LANES, Stored};
 
 /// How a shell yields.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -37,7 +37,7 @@ impl Engine {
         let mut any = false;
         self.for_each_group(|rest, original, [length, angle]| {
             for k in 0..LANES {
-                let [whole, start, turn] = original.map(|lane: Lane| lane.0[k]);
+                let [whole, start, turn] = original.map(|lane: Stored| lane.0[k]);
                 if whole <= 0.0 {
                     continue;
                 }
@@ -65,7 +65,7 @@ impl Engine {
     pub fn plastic_strains(&self, thickness: f64, out: &mut [f32]) {
         self.for_each_center(|node, rest, original| {
             for k in 0..LANES {
-                let [whole, start, turn] = original.map(|lane: Lane| lane.0[k]);
+                let [whole, start, turn] = original.map(|lane: Stored| lane.0[k]);
                 if whole > 0.0 {
                     let stretch = (rest[0].0[k] - whole).abs() / whole;
                     let bend = 0.5 * thickness * (rest[1].0[k] - start).abs() / turn;

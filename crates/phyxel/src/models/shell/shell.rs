@@ -114,6 +114,11 @@ impl Shell {
         &self.network
     }
 
+    #[cfg(test)]
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// Elastic constants.
     pub fn sheet(&self) -> Sheet {
         self.sheet
