@@ -22,6 +22,19 @@ pub enum Load {
     Acceleration(Range<usize>, DVec3),
     /// A total force [N] spread over some points by mass.
     Total(Vec<u32>, DVec3),
+    /// A pressure inside of a closed shell, which `ShellModel::add_pressure` adds.
+    Pressure {
+        /// Number of the body, and its points.
+        body: usize,
+        /// Its points.
+        range: Range<usize>,
+        /// Pressure [Pa].
+        pressure: f64,
+        /// Time over which it rises from zero [s].
+        ramp: f64,
+        /// Area of the shell at rest [m²].
+        area: f64,
+    },
 }
 
 impl ExternalForce {
@@ -35,6 +48,9 @@ impl ExternalForce {
         let time = self.until.min(duration) - self.from;
         let acceleration = match &self.load {
             Load::Acceleration(_, a) => a.length(),
+            Load::Pressure { range, pressure, area, .. } => {
+                pressure.abs() * area / range.clone().map(|i| points.masses[i]).sum::<f64>()
+            }
             Load::Total(members, total) => {
                 total.length() / members.iter().map(|&i| points.masses[i as usize]).sum::<f64>()
             }
@@ -42,9 +58,21 @@ impl ExternalForce {
         acceleration * time.max(0.0)
     }
 
-    /// Adds its forces to the table.
+    /// Body and pressure [Pa] at time `t` [s], if it is one.
+    pub fn pressure(&self, t: f64) -> Option<(usize, f64)> {
+        match self.load {
+            Load::Pressure { body, pressure, ramp, .. } => {
+                let risen = if ramp > 0.0 { ((t - self.from) / ramp).clamp(0.0, 1.0) } else { 1.0 };
+                Some((body, pressure * risen))
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds its forces to the table, but for pressures.
     pub fn add(&self, points: &mut Points) {
         match &self.load {
+            Load::Pressure { .. } => {}
             Load::Acceleration(range, acceleration) => {
                 for i in range.clone() {
                     points.forces[i] += points.masses[i] * *acceleration;

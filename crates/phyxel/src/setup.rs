@@ -13,7 +13,7 @@ use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
 use crate::models::shell::law::ShellLaw;
-use crate::models::shell::{ShellBody, ShellMaterial, ShellModel};
+use crate::models::shell::{Shell, ShellBody, ShellMaterial, ShellModel};
 use crate::motion::Motion;
 use crate::neighbors::cell_order;
 use crate::pins::Pin;
@@ -114,7 +114,7 @@ impl World {
         let surfaces = surfaces.collect();
         let pins =
             scene.pins.iter().enumerate().map(|(k, p)| add_pin(k, p, &bodies, &points)).collect::<Result<_>>()?;
-        let external = scene.forces.iter().enumerate().map(|(k, f)| add_force(k, f, &bodies, &points));
+        let external = scene.forces.iter().enumerate().map(|(k, f)| add_force(k, f, &bodies, &points, &shells));
         let external = external.collect::<Result<_>>()?;
         let probes: Vec<Probe> =
             scene.probes.iter().enumerate().map(|(k, p)| add_probe(k, p, scene, &bodies)).collect::<Result<_>>()?;
@@ -499,11 +499,29 @@ fn add_pin(k: usize, spec: &PinSpec, bodies: &[Body], points: &Points) -> Result
     Ok(pin)
 }
 
-fn add_force(k: usize, spec: &ForceSpec, bodies: &[Body], points: &Points) -> Result<ExternalForce> {
+fn add_force(
+    k: usize,
+    spec: &ForceSpec,
+    bodies: &[Body],
+    points: &Points,
+    shells: &ShellModel,
+) -> Result<ExternalForce> {
     let load = match &spec.kind {
         ForceKind::Region { body, region, total } => {
             let (_, held) = members(bodies, body, region, format!("force[{k}]"))?;
             Load::Total(held.to_vec(), *total)
+        }
+        ForceKind::Pressure { body, pressure, ramp } => {
+            let (b, _) = members(bodies, body, "all", format!("force[{k}]"))?;
+            let closed = shells.shell(b).is_some_and(Shell::is_closed);
+            if !closed {
+                return Err(Diagnostic::new(format!("the shell '{body}' is open: there is no inside to blow up"))
+                    .key(format!("force[{k}].body"))
+                    .expected("a closed surface without borders")
+                    .into());
+            }
+            let area = shells.shell(b).map_or(0.0, |s| s.nodes().areas.iter().sum());
+            Load::Pressure { body: b, range: bodies[b].range.clone(), pressure: *pressure, ramp: *ramp, area }
         }
         ForceKind::Field { body: None, acceleration } => Load::Acceleration(0..points.len(), *acceleration),
         ForceKind::Field { body: Some(body), acceleration } => {

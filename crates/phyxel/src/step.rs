@@ -155,6 +155,9 @@ impl World {
         let mut any = false;
         for force in self.external.iter().filter(|f| f.is_active(self.time)) {
             force.add(&mut self.points);
+            if let Some((body, pressure)) = force.pressure(self.time) {
+                self.shells.add_pressure(body, pressure, &mut self.points);
+            }
             any = true;
         }
         if any {

@@ -12,6 +12,7 @@ use phyxel::models::shell::fit::{Fit, Kind, Rest};
 use phyxel::models::shell::frames::Frames;
 use phyxel::models::shell::law::{Energy, FiberTerm, Fitted, Part, Sheet, ShellLaw};
 use phyxel::models::shell::network::{Network, NetworkOptions, Nodes};
+use phyxel::models::shell::pressure::Gas;
 use phyxel::models::shell::weights::isotropic;
 use serde_json::Value;
 
@@ -246,4 +247,26 @@ fn node_gradients_that_carry_the_surface() {
     let mut gradients = vec![DMat3::ZERO; positions.len()];
     Frames::new(&network, &nodes.positions).gradients(&network, &positions, &mut gradients);
     assert_near("F", &gradients[..], &matrices(&skinning["node_gradients"])[..], 1e-9);
+}
+
+#[test]
+fn pressure_follows_the_surface_and_pushes_nothing_away() {
+    let file = load("shells/pressure");
+    let rest = vectors(&file["rest_positions"]);
+    let fans: Vec<(Vec<u32>, bool)> = list(&file["fan"])
+        .iter()
+        .map(|fan| {
+            let all = ids(fan);
+            (all[..all.len() - 1].to_vec(), true)
+        })
+        .collect();
+    let lists: Vec<Vec<u32>> = fans.iter().map(|f| f.0.clone()).collect();
+    let normals = rest.iter().map(|p| p.normalize()).collect();
+    let nodes = Nodes { normals, areas: numbers(&file["area"]), positions: rest };
+    let network = Network::with_fans(&nodes, &lists, &fans, &NetworkOptions::default());
+    let mut gas = Gas::new(&network, &nodes.areas, &nodes.positions);
+    assert!(gas.is_closed());
+    let positions = vectors(&file["positions"]);
+    assert_near("A", gas.measure(&network, &positions), &vectors(&file["area_vectors_corrected"])[..], 1e-10);
+    near("volume", gas.volume(&network, &positions), number(&file["volume"]), 1e-10);
 }

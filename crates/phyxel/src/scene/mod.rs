@@ -320,6 +320,15 @@ pub enum ForceKind {
         /// Sum over the region [N].
         total: DVec3,
     },
+    /// A pressure inside of a closed shell, which follows its surface.
+    Pressure {
+        /// Body.
+        body: String,
+        /// Pressure against the outside [Pa].
+        pressure: f64,
+        /// Time over which it rises from zero [s].
+        ramp: f64,
+    },
     /// An acceleration on everything, or on one body.
     Field {
         /// Body; None: all.

@@ -59,15 +59,25 @@ pub(super) fn read_force(table: &Table, scene: &Scene) -> Result<ForceSpec> {
     let missing = |key: &str, example: &str| table.fault_of(key, format!("`{key}` is missing")).expected(example);
     let kind = match table.choice("kind")? {
         "region" => {
-            reject(table, &["acceleration"], "a force of kind \"region\"")?;
+            reject(table, &["acceleration", "pressure", "ramp"], "a force of kind \"region\"")?;
             let body = body.ok_or_else(|| missing("body", &one_of(body_names(scene))))?;
             let region = read_region_name(table, "region", scene, &body)?.unwrap_or_else(|| "all".into());
             let total =
                 table.maybe_vector("total")?.ok_or_else(|| missing("total", "a force such as [0, \"5 N\", 0]"))?;
             ForceKind::Region { body, region, total }
         }
+        "pressure" => {
+            reject(table, &["region", "total", "acceleration"], "a force of kind \"pressure\"")?;
+            let body = body.ok_or_else(|| missing("body", &one_of(body_names(scene))))?;
+            if scene.bodies.iter().any(|b| b.name == body && b.model != ModelKind::Shell) {
+                let fault = table.fault_of("body", format!("\"{body}\" is a solid: there is no inside to blow up"));
+                return Err(fault.expected("a body with model = \"shell\"").into());
+            }
+            let pressure = table.maybe_number("pressure")?.ok_or_else(|| missing("pressure", "such as \"2 kPa\""))?;
+            ForceKind::Pressure { body, pressure, ramp: table.maybe_number("ramp")?.unwrap_or(0.0) }
+        }
         _ => {
-            reject(table, &["region", "total"], "a force of kind \"field\"")?;
+            reject(table, &["region", "total", "pressure", "ramp"], "a force of kind \"field\"")?;
             let acceleration = table.maybe_vector("acceleration")?;
             let acceleration = acceleration.ok_or_else(|| missing("acceleration", "such as [\"2 m/s^2\", 0, 0]"))?;
             ForceKind::Field { body, acceleration }

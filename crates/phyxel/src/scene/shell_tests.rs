@@ -24,6 +24,14 @@ fn a_sheet_is_read_and_written() {
     assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
 }
 
+#[test]
+fn a_pressure_is_read_and_written() {
+    let force = "[[force]]\nkind = \"pressure\"\nbody = \"body0\"\npressure = \"2 kPa\"\nramp = \"1 s\"";
+    let read = scene("shape = { kind = \"sphere\", radius = 1 }\nmaterial = { thickness = 0.01 }", force).unwrap();
+    assert_eq!(read.forces[0].kind, ForceKind::Pressure { body: "body0".into(), pressure: 2e3, ramp: 1.0 });
+    assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+}
+
 #[track_caller]
 fn refused(body: &str, rest: &str, words: &str) {
     let fault = scene(body, rest).unwrap_err();
@@ -44,6 +52,7 @@ fn what_shells_cannot_have_is_refused() {
     refused(SHEET, "[[collider]]\nshape = { kind = \"sheet\", size = [1, 1] }", "inside");
     let solid = "format = 1\n[[body]]\nshape = { kind = \"sphere\", radius = 1 }\n";
     let fault = |text: &str| Scene::from_toml(&format!("{solid}{text}"), None, &[]).unwrap_err().to_string();
+    assert!(fault("[[force]]\nkind = \"pressure\"\nbody = \"body0\"\npressure = 1").contains("solid"));
     assert!(fault("material = { thickness = 0.01 }").contains("shells only"));
     assert!(fault("cut = [ { half_space = { normal = [0, 1, 0] } } ]").contains("solid"));
     let sheet = "format = 1\n[[body]]\nshape = { kind = \"sheet\", size = [1, 1] }\n";

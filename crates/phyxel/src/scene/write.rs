@@ -292,6 +292,12 @@ fn write_force(out: &mut Writer, force: &ForceSpec) {
             out.key("region", quote(region));
             out.key("total", vector(*total));
         }
+        ForceKind::Pressure { body, pressure, ramp } => {
+            out.key("kind", quote("pressure"));
+            out.key("body", quote(body));
+            out.key("pressure", number(*pressure));
+            out.key("ramp", number(*ramp));
+        }
         ForceKind::Field { body, acceleration } => {
             out.key("kind", quote("field"));
             out.maybe("body", body.as_deref().map(quote));

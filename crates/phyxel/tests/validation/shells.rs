@@ -2,11 +2,13 @@
 //! statics by Newton's method on the model's own forces.
 
 use glam::DVec3;
+use phyxel::geometry::Sphere;
 use phyxel::models::shell::Shell;
 use phyxel::models::shell::law::{Sheet, ShellLaw};
 use phyxel::models::shell::network::Nodes;
 use phyxel::models::shell::nodes::{NodeOptions, spread_nodes};
 use phyxel::models::shell::surface::TriangleSurface;
+use phyxel::sampling::ShellSurface;
 
 /// How a flat surface is sampled.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -158,41 +160,46 @@ fn report(case: &str, quantity: &str, start: Start, nodes: usize, value: f64, wa
 
 #[test]
 fn stretched_sheet() {
+    stretched_sheet_at(0.03);
+}
+
+#[test]
+#[ignore = "slow: the finer resolution"]
+fn stretched_sheet_finer() {
+    stretched_sheet_at(0.02);
+}
+
+fn stretched_sheet_at(spacing: f64) {
     let sheet = Sheet { young: 1e6, poisson: 0.3, thickness: 0.002 };
-    for spacing in [0.03, 0.02] {
-        for start in STARTS {
-            let nodes = spread(&TriangleSurface::rectangle(0.4, 0.4), spacing, start);
-            let count = nodes.positions.len();
-            let edge = |x: f64| (x.abs() - 0.2).abs() < 1e-9;
-            let shell = Shell::new(nodes.clone(), ShellLaw::Tensor, sheet);
-            // Rollers: along the edge free, but for the middle of the sheet.
-            let middle =
-                (0..count).min_by(|&a, &b| nodes.positions[a].length().total_cmp(&nodes.positions[b].length()));
-            let mut statics = Statics::new(shell, |i, p| [edge(p.x), true, Some(i) == middle]);
-            statics.positions.iter_mut().filter(|p| edge(p.x)).for_each(|p| p.x *= 1.01);
-            statics.relax(100);
-            let forces = statics.forces(&statics.positions.clone());
-            let pull: f64 =
-                (0..count).filter(|&i| (nodes.positions[i].x - 0.2).abs() < 1e-9).map(|i| -forces[i].x).sum();
-            report("shell-stretched-sheet", "pull_force", start, count, pull, 8.1204, 0.05);
-            let inner = |p: DVec3| p.x.abs() < 0.1 && p.z.abs() < 0.1;
-            let members: Vec<usize> = (0..count).filter(|&i| inner(nodes.positions[i])).collect();
-            let slope = |axis: usize| {
-                let mean = members.iter().map(|&i| nodes.positions[i][axis]).sum::<f64>() / members.len() as f64;
-                let from = |i: usize| nodes.positions[i][axis] - mean;
-                let product: f64 = members.iter().map(|&i| statics.displacement(i)[axis] * from(i)).sum();
-                product / members.iter().map(|&i| from(i).powi(2)).sum::<f64>()
-            };
-            let green = |s: f64| s + 0.5 * s * s;
-            let contraction = -green(slope(2)) / green(slope(0));
-            report("shell-stretched-sheet", "contraction", start, count, contraction, 0.3, 0.02 / 0.3);
-            // All edges at once, affinely.
-            let positions: Vec<DVec3> = nodes.positions.iter().map(|p| 1.01 * *p).collect();
-            let forces = statics.forces(&positions);
-            let pull: f64 =
-                (0..count).filter(|&i| (nodes.positions[i].x - 0.2).abs() < 1e-9).map(|i| -forces[i].x).sum();
-            report("shell-stretched-sheet", "biaxial_force", start, count, pull, 11.600571, 0.05);
-        }
+    for start in STARTS {
+        let nodes = spread(&TriangleSurface::rectangle(0.4, 0.4), spacing, start);
+        let count = nodes.positions.len();
+        let edge = |x: f64| (x.abs() - 0.2).abs() < 1e-9;
+        let shell = Shell::new(nodes.clone(), ShellLaw::Tensor, sheet);
+        // Rollers: along the edge free, but for the middle of the sheet.
+        let middle = (0..count).min_by(|&a, &b| nodes.positions[a].length().total_cmp(&nodes.positions[b].length()));
+        let mut statics = Statics::new(shell, |i, p| [edge(p.x), true, Some(i) == middle]);
+        statics.positions.iter_mut().filter(|p| edge(p.x)).for_each(|p| p.x *= 1.01);
+        statics.relax(100);
+        let forces = statics.forces(&statics.positions.clone());
+        let pull: f64 = (0..count).filter(|&i| (nodes.positions[i].x - 0.2).abs() < 1e-9).map(|i| -forces[i].x).sum();
+        report("shell-stretched-sheet", "pull_force", start, count, pull, 8.1204, 0.05);
+        let inner = |p: DVec3| p.x.abs() < 0.1 && p.z.abs() < 0.1;
+        let members: Vec<usize> = (0..count).filter(|&i| inner(nodes.positions[i])).collect();
+        let slope = |axis: usize| {
+            let mean = members.iter().map(|&i| nodes.positions[i][axis]).sum::<f64>() / members.len() as f64;
+            let from = |i: usize| nodes.positions[i][axis] - mean;
+            let product: f64 = members.iter().map(|&i| statics.displacement(i)[axis] * from(i)).sum();
+            product / members.iter().map(|&i| from(i).powi(2)).sum::<f64>()
+        };
+        let green = |s: f64| s + 0.5 * s * s;
+        let contraction = -green(slope(2)) / green(slope(0));
+        report("shell-stretched-sheet", "contraction", start, count, contraction, 0.3, 0.02 / 0.3);
+        // All edges at once, affinely.
+        let positions: Vec<DVec3> = nodes.positions.iter().map(|p| 1.01 * *p).collect();
+        let forces = statics.forces(&positions);
+        let pull: f64 = (0..count).filter(|&i| (nodes.positions[i].x - 0.2).abs() < 1e-9).map(|i| -forces[i].x).sum();
+        report("shell-stretched-sheet", "biaxial_force", start, count, pull, 11.600571, 0.05);
     }
 }
 
@@ -225,19 +232,28 @@ fn strip(poisson: f64, spacing: f64, start: Start, gravity: f64) -> (Statics, us
 
 #[test]
 fn strip_sag() {
-    for spacing in [0.02, 0.014] {
-        for start in STARTS {
-            for (poisson, wanted) in [(0.0, 0.018751), (0.3, 0.01822)] {
-                let (mut statics, count) = strip(poisson, spacing, start, 0.5e-4);
-                statics.relax(LINEAR);
-                let sag = -1e4 * statics.mean(|p| (p.x - 0.5).abs() < 1e-9).y;
-                report("shell-strip", &format!("sag_small_nu{poisson}"), start, count, sag, wanted, 0.1);
-            }
+    strip_sag_at(0.02);
+}
+
+#[test]
+#[ignore = "slow: the finer resolution"]
+fn strip_sag_finer() {
+    strip_sag_at(0.014);
+}
+
+fn strip_sag_at(spacing: f64) {
+    for start in STARTS {
+        for (poisson, wanted) in [(0.0, 0.018751), (0.3, 0.01822)] {
+            let (mut statics, count) = strip(poisson, spacing, start, 0.5e-4);
+            statics.relax(LINEAR);
+            let sag = -1e4 * statics.mean(|p| (p.x - 0.5).abs() < 1e-9).y;
+            report("shell-strip", &format!("sag_small_nu{poisson}"), start, count, sag, wanted, 0.1);
         }
     }
 }
 
 #[test]
+#[ignore = "slow: Newton's method"]
 fn strip_sag_large() {
     for (poisson, wanted) in [(0.0, 0.27398), (0.3, 0.2654)] {
         let (mut statics, count) = strip(poisson, 0.02, Start::Random(1), 9.81);
@@ -280,67 +296,74 @@ fn plate(spacing: f64, start: Start, pressure: f64) -> (Statics, usize) {
 
 #[test]
 fn circular_plate() {
-    for spacing in [0.07, 0.045] {
-        for seed in [1, 2] {
-            let start = Start::Random(seed);
-            let (mut statics, count) = plate(spacing, start, 0.93773e-4);
-            statics.free.retain(|k| k % 3 == 1);
-            statics.relax(LINEAR);
-            let height = |r: f64| 1e4 * statics.height_at(r);
-            report("shell-circular-plate", "centre_small", start, count, height(0.0), 0.001, 0.1);
-            report(
-                "shell-circular-plate",
-                "profile_half",
-                start,
-                count,
-                height(0.25) / height(0.0),
-                0.5625,
-                0.05 / 0.5625,
-            );
-        }
+    circular_plate_at(0.07);
+}
+
+#[test]
+#[ignore = "slow: the finer resolution"]
+fn circular_plate_finer() {
+    circular_plate_at(0.045);
+}
+
+fn circular_plate_at(spacing: f64) {
+    for seed in [1, 2] {
+        let start = Start::Random(seed);
+        let (mut statics, count) = plate(spacing, start, 0.93773e-4);
+        statics.free.retain(|k| k % 3 == 1);
+        statics.relax(LINEAR);
+        let height = |r: f64| 1e4 * statics.height_at(r);
+        report("shell-circular-plate", "centre_small", start, count, height(0.0), 0.001, 0.1);
+        report("shell-circular-plate", "profile_half", start, count, height(0.25) / height(0.0), 0.5625, 0.05 / 0.5625);
     }
 }
 
 #[test]
 fn scordelis_lo_roof() {
+    scordelis_lo_roof_at(3.8);
+}
+
+#[test]
+#[ignore = "slow: the finer resolution"]
+fn scordelis_lo_roof_finer() {
+    scordelis_lo_roof_at(2.6);
+}
+
+fn scordelis_lo_roof_at(spacing: f64) {
     let sheet = Sheet { young: 4.32e8, poisson: 0.0, thickness: 0.25 };
     let radius = 25.0;
     let width = radius * 80f64.to_radians();
-    for spacing in [3.8, 2.6] {
-        for start in STARTS {
-            let mut nodes = spread(&TriangleSurface::rectangle(50.0, width), spacing, start);
-            for (p, n) in nodes.positions.iter_mut().zip(&mut nodes.normals) {
-                let (sin, cos) = (p.z / radius).sin_cos();
-                *p = DVec3::new(p.x, radius * cos, radius * sin);
-                *n = DVec3::new(0.0, cos, sin);
-            }
-            let areas = nodes.areas.clone();
-            let positions = nodes.positions.clone();
-            let near = |to: DVec3| {
-                (0..positions.len()).min_by(|&a, &b| positions[a].distance(to).total_cmp(&positions[b].distance(to)))
-            };
-            let crown = near(DVec3::Y * radius).unwrap();
-            let shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
-            let mut statics = Statics::new(shell, |i, p| {
-                let end = (p.x.abs() - 25.0).abs() < 1e-9;
-                [i == crown, end, end]
-            });
-            // Small, so that the answer is linear.
-            statics.loads = areas.iter().map(|a| -DVec3::Y * (90e-3 * a)).collect();
-            statics.relax(LINEAR);
-            // The drop along the free edge, a parabola through the nodes around its middle.
-            let edge: Vec<usize> = (0..positions.len())
-                .filter(|&i| {
-                    ((positions[i].z.atan2(positions[i].y)) * radius - 0.5 * width).abs() < 1e-9
-                        && positions[i].x.abs() < 8.0
-                })
-                .collect();
-            let value = |axis: usize| {
-                parabola(edge.iter().map(|&i| (positions[i].x.abs(), 1e3 * statics.displacement(i)[axis])))
-            };
-            report("shell-scordelis-lo", "edge_drop", start, areas.len(), -value(1), 0.3024, 0.15);
-            report("shell-scordelis-lo", "edge_inward", start, areas.len(), -value(2), 0.1589, 0.15);
+    for start in STARTS {
+        let mut nodes = spread(&TriangleSurface::rectangle(50.0, width), spacing, start);
+        for (p, n) in nodes.positions.iter_mut().zip(&mut nodes.normals) {
+            let (sin, cos) = (p.z / radius).sin_cos();
+            *p = DVec3::new(p.x, radius * cos, radius * sin);
+            *n = DVec3::new(0.0, cos, sin);
         }
+        let areas = nodes.areas.clone();
+        let positions = nodes.positions.clone();
+        let near = |to: DVec3| {
+            (0..positions.len()).min_by(|&a, &b| positions[a].distance(to).total_cmp(&positions[b].distance(to)))
+        };
+        let crown = near(DVec3::Y * radius).unwrap();
+        let shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
+        let mut statics = Statics::new(shell, |i, p| {
+            let end = (p.x.abs() - 25.0).abs() < 1e-9;
+            [i == crown, end, end]
+        });
+        // Small, so that the answer is linear.
+        statics.loads = areas.iter().map(|a| -DVec3::Y * (90e-3 * a)).collect();
+        statics.relax(LINEAR);
+        // The drop along the free edge, a parabola through the nodes around its middle.
+        let edge: Vec<usize> = (0..positions.len())
+            .filter(|&i| {
+                ((positions[i].z.atan2(positions[i].y)) * radius - 0.5 * width).abs() < 1e-9
+                    && positions[i].x.abs() < 8.0
+            })
+            .collect();
+        let value =
+            |axis: usize| parabola(edge.iter().map(|&i| (positions[i].x.abs(), 1e3 * statics.displacement(i)[axis])));
+        report("shell-scordelis-lo", "edge_drop", start, areas.len(), -value(1), 0.3024, 0.15);
+        report("shell-scordelis-lo", "edge_inward", start, areas.len(), -value(2), 0.1589, 0.15);
     }
 }
 
@@ -352,4 +375,28 @@ fn parabola(data: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
         sums = [sums[0] + 1.0, sums[1] + s, sums[2] + s * s, sums[3] + y, sums[4] + s * y];
     }
     (sums[3] * sums[2] - sums[4] * sums[1]) / (sums[0] * sums[2] - sums[1] * sums[1])
+}
+
+/// shell-balloon: the pressure that holds a sphere at a radius, by the work of a small growth.
+#[test]
+fn balloon() {
+    let sheet = Sheet { young: 1e6, poisson: 0.3, thickness: 0.005 };
+    let sphere = Sphere { radius: 0.5 };
+    for (count, seed) in [(300, 1), (300, 2), (900, 1)] {
+        let nodes = ShellSurface::new(&sphere, None, &[]).nodes(None, count, false, seed).expect("nodes").nodes;
+        let count = nodes.positions.len();
+        let mut shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
+        let rest = shell.nodes().positions.clone();
+        for (stretch, wanted) in [(1.01, 284.3), (1.05, 1394.56), (1.10, 2727.27)] {
+            let grown: Vec<DVec3> = rest.iter().map(|p| stretch * *p).collect();
+            let (mut inner, mut gas) = (vec![DVec3::ZERO; count], vec![DVec3::ZERO; count]);
+            shell.measure(&grown);
+            shell.add_forces(&mut inner);
+            shell.add_pressure(&grown, 1.0, &mut gas);
+            let work = |forces: &[DVec3]| forces.iter().zip(&rest).map(|(f, p)| f.dot(*p)).sum::<f64>();
+            let pressure = -work(&inner) / work(&gas);
+            let what = format!("p_at_{stretch}");
+            report("shell-balloon", &what, Start::Random(seed), count, pressure, wanted, 0.07);
+        }
+    }
 }

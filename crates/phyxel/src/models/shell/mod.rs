@@ -17,6 +17,7 @@ mod model;
 pub mod network;
 pub mod nodes;
 pub mod plastic;
+pub mod pressure;
 mod shell;
 pub mod surface;
 mod time_step;

@@ -185,6 +185,14 @@ impl ShellModel {
         }
     }
 
+    /// Adds the forces of a pressure inside of a body [Pa].
+    pub fn add_pressure(&mut self, body: usize, pressure: f64, points: &mut Points) {
+        for part in self.parts.iter_mut().filter(|p| p.body == body) {
+            let range = part.range.clone();
+            part.shell.add_pressure(&points.positions[range.clone()], pressure, &mut points.forces[range]);
+        }
+    }
+
     /// Plastic flow of a step of `dt` [s], at what `add_forces` saw.
     pub fn flow(&mut self, dt: f64) {
         for part in self.parts.iter_mut().filter(|p| p.flow.is_active()) {

@@ -6,6 +6,7 @@ use super::frames::Frames;
 use super::law::{Energy, Fitted, Sheet, ShellLaw};
 use super::network::{Network, NetworkOptions, Nodes};
 use super::plastic::ShellFlow;
+use super::pressure::Gas;
 use super::time_step::{STEP_FRACTION, highest_frequency};
 use glam::{DMat3, DVec3};
 
@@ -19,6 +20,7 @@ pub struct Shell {
     sheet: Sheet,
     engine: Engine,
     frames: Frames,
+    gas: Gas,
     spacing: f64,
 }
 
@@ -45,6 +47,7 @@ impl Shell {
         let mut shell = Self {
             engine: Engine::default(),
             frames: Frames::new(&network, &nodes.positions),
+            gas: Gas::new(&network, &nodes.areas, &nodes.positions),
             spacing: (2.0 * mean / 3f64.sqrt()).sqrt(),
             nodes,
             network,
@@ -64,6 +67,17 @@ impl Shell {
         if !rest.is_empty() {
             self.engine.load_rest(&rest);
         }
+    }
+
+    /// Whether it has no border.
+    pub fn is_closed(&self) -> bool {
+        self.gas.is_closed()
+    }
+
+    /// Adds the forces of a pressure inside [Pa] at positions; it follows the surface.
+    pub fn add_pressure(&mut self, positions: &[DVec3], pressure: f64, out: &mut [DVec3]) {
+        let vectors = self.gas.measure(&self.network, positions);
+        out.iter_mut().zip(vectors).for_each(|(f, a)| *f += pressure * *a);
     }
 
     /// Lets the fibers flow for `dt` [s] at what the last `measure` saw; says whether any did.

@@ -83,7 +83,7 @@ pub(in crate::scene) static FORCE: Section = section(
             Kind::Choice(&[
                 choice("region", "a total force spread over a region by mass"),
                 choice("field", "an acceleration on everything, or on one body"),
-                later("pressure", "this force comes in a later version"),
+                choice("pressure", "a pressure inside of a closed shell"),
                 later("wind", "this force comes in a later version"),
             ]),
             "What kind.",
@@ -92,6 +92,18 @@ pub(in crate::scene) static FORCE: Section = section(
         absent("region", Kind::Text, "the whole body", "Region of that body (`region`)."),
         absent("total", Kind::Vector(D::FORCE), "`region` needs it", "Sum of the force over the region (`region`)."),
         absent("acceleration", Kind::Vector(D::ACCELERATION), "`field` needs it", "Acceleration (`field`)."),
+        absent(
+            "pressure",
+            Kind::Quantity(D::PRESSURE, Range::Between(-1e9, 1e9)),
+            "`pressure` needs it",
+            "Pressure against the outside (`pressure`).",
+        ),
+        absent(
+            "ramp",
+            Kind::Quantity(D::TIME, Range::NotNegative),
+            "0 s",
+            "Time over which it rises from zero (`pressure`).",
+        ),
         with("from", Kind::Quantity(D::TIME, Range::NotNegative), "0", "Start.", "from the start"),
         absent("until", Kind::Quantity(D::TIME, Range::NotNegative), "never", "End."),
     ],
