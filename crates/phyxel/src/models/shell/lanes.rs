@@ -137,20 +137,10 @@ impl<const W: bool> Lane<W> {
     /// [-tan(π/8), tan(π/8)] with the coefficients of the Cephes library.
     #[inline(always)]
     pub fn atan2(self, x: Self) -> Self {
-        const P: [f64; 5] = [
-            -8.750608600031904122785e-1,
-            -1.615753718733365076637e1,
-            -7.500855792314704667340e1,
-            -1.228866684490136173410e2,
-            -6.485021904942025371773e1,
-        ];
-        const Q: [f64; 5] = [
-            2.485846490142306297962e1,
-            1.650270098316988542046e2,
-            4.328810604912902668951e2,
-            4.853903996359136964868e2,
-            1.945506571482613964425e2,
-        ];
+        const P: [f64; 5] =
+            [-0.8750608600031904, -16.157537187333652, -75.00855792314705, -122.88666844901361, -64.85021904942025];
+        const Q: [f64; 5] =
+            [24.858464901423062, 165.02700983169885, 432.88106049129027, 485.3903996359137, 194.5506571482614];
         use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
         let (ay, ax) = (self.abs(), x.abs());
         let (low, high) = (ay.min(ax), ay.max(ax).max(Self::splat(f64::MIN_POSITIVE)));
@@ -285,7 +275,7 @@ mod tests {
     #[test]
     fn the_arc_tangent_is_that_of_the_standard_library() {
         for i in 0..4000 {
-            let angle = -3.1415926 + 6.283185 * f64::from(i) / 4000.0;
+            let angle = std::f64::consts::TAU * (f64::from(i) / 4000.0 - 0.49999);
             for r in [1e-9, 1.0, 1e6] {
                 let (s, c) = (r * angle.sin(), r * angle.cos());
                 let got = Stored::splat(s).atan2(Stored::splat(c)).0[3];

@@ -2,9 +2,10 @@
 //!
 //! `surface` and `nodes` sample a surface, `network` says who is near whom and which fibers run through each node, `fiber` what one
 //! fiber measures, `fit` and `balance` how much each fiber speaks for the strain and curvature of its node, `law` which energy
-//! that gives, `engine` evaluates it, `shell` holds one shell and `model` those of a world.
+//! that gives, `engine` evaluates it, `body` holds one shell and `model` those of a world.
 
 pub mod balance;
+mod body;
 pub mod boundary;
 pub mod engine;
 pub mod fiber;
@@ -18,10 +19,9 @@ pub mod network;
 pub mod nodes;
 pub mod plastic;
 pub mod pressure;
-mod shell;
 pub mod surface;
 mod time_step;
 pub mod weights;
 
+pub use body::Shell;
 pub use model::{ShellBody, ShellMaterial, ShellModel};
-pub use shell::Shell;

@@ -1,9 +1,9 @@
 //! `ShellModel`: all shells of a world, stepped explicitly.
 
+use super::body::Shell;
 use super::law::{Sheet, ShellLaw};
 use super::network::{Nodes, frame};
 use super::plastic::ShellFlow;
-use super::shell::Shell;
 use crate::models::mls::damping::RigidMotion;
 use crate::points::Points;
 use crate::scene::MaterialSpec;
