@@ -198,7 +198,8 @@ impl Loop {
         for i in 0..=resume.carried.frame {
             let frame = resume.frames.read(i)?;
             let (metrics, probes) = resume.metrics.row(i as usize).ok_or_else(|| {
-                Diagnostic::new(format!("the metrics end before frame {i}")).hint("run the scene again")
+                Diagnostic::new(format!("the metrics end before frame {i}, or another version wrote them"))
+                    .hint("run the scene again")
             })?;
             let probes = probes.to_vec();
             self.hand_over(&FrameView { frame: &frame, metrics: &metrics, probes: &probes, replayed: true }, sinks)?;

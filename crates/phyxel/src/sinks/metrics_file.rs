@@ -53,9 +53,12 @@ impl MetricsTable {
         }
     }
 
-    /// Row `i` without the probes, and the probes.
+    /// Row `i` without the probes, and the probes; None if there is none, or if the columns are those of another version.
     pub fn row(&self, i: usize) -> Option<(MetricsRow, &[f64])> {
         let fixed = MetricsRow::COLUMNS.len();
+        if !self.columns.iter().take(fixed).eq(MetricsRow::COLUMNS.iter()) {
+            return None;
+        }
         let (v, probes) = self.rows.get(i)?.split_at_checked(fixed)?;
         let vector = |i: usize| DVec3::new(v[i], v[i + 1], v[i + 2]);
         let row = MetricsRow {
@@ -185,5 +188,7 @@ mod tests {
         assert_eq!(row, metrics);
         assert!(probes[0].is_nan() && back.rows.len() == 1);
         std::fs::remove_file(path).unwrap();
+        let older = MetricsTable { columns: back.columns[1..].to_vec(), rows: vec![vec![0.0; 40]] };
+        assert!(older.row(0).is_none(), "columns of another version");
     }
 }
