@@ -36,6 +36,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "bounce",
     "cloth-drape",
     "mask",
+    "foil-crease",
     "dent",
     "necking",
     "press",
