@@ -49,6 +49,19 @@ impl Stiffness {
         Ok(Self::Anisotropic(rotated(&own, body_rotation * DMat3::from_quat(rotation_xyz(*rotate)))))
     }
 
+    /// As a matrix in Voigt order [Pa].
+    pub fn voigt(&self) -> Voigt {
+        match self {
+            Self::Isotropic { lambda, mu } => std::array::from_fn(|r| {
+                std::array::from_fn(|c| {
+                    let shear = if r < 3 { 2.0 * mu } else { *mu };
+                    f64::from(u8::from(r < 3 && c < 3)) * lambda + f64::from(u8::from(r == c)) * shear
+                })
+            }),
+            Self::Anisotropic(c) => *c,
+        }
+    }
+
     /// Second Piola stress of a Green strain [Pa].
     #[inline]
     pub fn stress(&self, green: DMat3) -> DMat3 {

@@ -92,17 +92,17 @@ pub(crate) struct Charges<L> {
 }
 
 #[inline(always)]
-fn full<L: Copy>(s: [L; 6]) -> Matrix<L> {
+pub(crate) fn full<L: Copy>(s: [L; 6]) -> Matrix<L> {
     [s[0], s[1], s[2], s[1], s[3], s[4], s[2], s[4], s[5]]
 }
 
 #[inline(always)]
-fn transposed<L: Copy>(m: &Matrix<L>) -> Matrix<L> {
+pub(crate) fn transposed<L: Copy>(m: &Matrix<L>) -> Matrix<L> {
     [m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]]
 }
 
 #[inline(always)]
-fn product<L: Lanes>(a: &Matrix<L>, b: &Matrix<L>) -> Matrix<L> {
+pub(crate) fn product<L: Lanes>(a: &Matrix<L>, b: &Matrix<L>) -> Matrix<L> {
     let mut out = *a;
     for r in 0..3 {
         for c in 0..3 {
@@ -113,7 +113,7 @@ fn product<L: Lanes>(a: &Matrix<L>, b: &Matrix<L>) -> Matrix<L> {
 }
 
 #[inline(always)]
-fn cofactors<L: Lanes>(m: &Matrix<L>) -> Matrix<L> {
+pub(crate) fn cofactors<L: Lanes>(m: &Matrix<L>) -> Matrix<L> {
     let mut out = *m;
     for r in 0..3 {
         for c in 0..3 {

@@ -18,8 +18,10 @@ impl FlowModel {
             return 0.0;
         }
         self.find_pairs(points, colliders);
-        self.load(points, colliders);
-        self.packed.fit(&self.pairs.blocks, &self.scale, 0.0);
+        if self.pairs.any_flows() {
+            self.load(points, colliders);
+            self.packed.fit(&self.pairs.blocks, &self.scale, 0.0);
+        }
         self.evaluate_solid(points);
         let mut per_body = vec![0.0; self.bodies.len()];
         self.add_energy(points, &mut per_body);
@@ -37,7 +39,7 @@ impl FlowModel {
                 density += melt::pressure_energy(&self.scale, matter, self.packed.density(s));
             }
             let melt = points.volumes[i] * density;
-            per_body[points.bodies[i] as usize] += melt + self.deformed[i].energy;
+            per_body[points.bodies[i] as usize] += melt + self.solid.deformed(i).energy;
         }
     }
 
@@ -70,6 +72,7 @@ impl FlowModel {
     /// Puts back what `save` wrote; says whether it fits this world.
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> bool {
         self.pairs.clear();
+        self.solid.forget();
         if bytes.is_empty() {
             return true;
         }
@@ -87,13 +90,13 @@ impl FlowModel {
                 let least = melt::least_density(&self.scale, &self.matters[body]);
                 DMat3::from_diagonal(DVec3::splat(density.max(least).powf(-1.0 / 3.0)))
             }
-            _ => DMat3::IDENTITY + self.deformed.get(i).map_or(DMat3::ZERO, |d| d.gradient),
+            _ => DMat3::IDENTITY + self.solid.deformed(i).gradient,
         }
     }
 
     /// Memory of the packed state and the lists [bytes].
     pub fn memory_bytes(&self) -> usize {
-        self.packed.bytes() + self.pairs.bytes()
+        self.packed.bytes() + self.pairs.bytes() + self.solid.bytes()
     }
 
     /// Piece of each point: the same number for all that hang together.

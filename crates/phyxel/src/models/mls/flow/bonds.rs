@@ -35,8 +35,6 @@ pub(crate) struct Bond {
     pub rest: DVec3,
     /// Gradient vector d_ij [1/m].
     pub slope: DVec3,
-    /// Force on the owner, the neighbor gets the opposite [N]. Written by `evaluate`, not part of the state.
-    pub force: DVec3,
 }
 
 /// The stencil of one solid point.
@@ -77,6 +75,11 @@ pub(crate) struct Deformed {
     pub gradient: DMat3,
     /// Energy with the control [J].
     pub energy: f64,
+}
+
+impl Deformed {
+    /// Not at all.
+    pub const NONE: Self = Self { gradient: DMat3::ZERO, energy: 0.0 };
 }
 
 impl Stencil {
@@ -147,45 +150,58 @@ impl Stencil {
         across.normalize_or(self.normal) * a.cross(b).dot(self.normal).signum()
     }
 
-    /// Bond forces at the given neighbor vectors; returns the deformation.
-    pub fn evaluate(&mut self, matter: &SolidMatter, vector: impl Fn(&Bond) -> DVec3) -> Deformed {
-        let stiffness = matter.stiffness * self.worth;
-        let modulus = stiffness * matter.law.control_modulus;
-        let kappa = if self.trace > 0.0 { modulus * matter.volume / self.trace } else { 0.0 };
-        if !self.fits() {
-            return self.evaluate_springs(kappa, vector);
-        }
-        let (mut gradient, mut plain) = (DMat3::ZERO, DMat3::ZERO);
-        for bond in &mut self.bonds {
-            let y = vector(bond);
-            gradient += outer(y - bond.rest, bond.slope);
-            plain += outer(y * bond.weight, bond.rest);
-            // Kept for the second loop, which puts the force in its place: positions are far away in memory.
-            bond.force = y;
-        }
-        if self.rank < 3 {
-            gradient = self.gradient(|bond| bond.force);
-        }
-        let plain = plain * self.inverse;
-        let response = matter.law.respond(gradient, self.plastic);
-        let stress = response.first_piola() * (stiffness * matter.volume);
-        let mut squares = 0.0;
-        for bond in &mut self.bonds {
-            let residual = bond.force - plain * bond.rest;
-            squares += bond.weight * residual.length_squared();
-            bond.force = stress * bond.slope + residual * (kappa * bond.weight);
-        }
-        let energy = stiffness * matter.volume * response.energy() + 0.5 * kappa * squares;
-        Deformed { gradient, energy }
+    /// Whether it sees three directions and stores no strain: what the packed pass can do.
+    pub fn sees_everything(&self) -> bool {
+        self.fits() && self.rank == 3 && self.plastic == DMat3::ZERO
     }
 
-    fn evaluate_springs(&mut self, kappa: f64, vector: impl Fn(&Bond) -> DVec3) -> Deformed {
+    /// κ, the stiffness of the control [N/m].
+    pub fn control(&self, matter: &SolidMatter) -> f64 {
+        let modulus = matter.stiffness * self.worth * matter.law.control_modulus;
+        if self.trace > 0.0 { modulus * matter.volume / self.trace } else { 0.0 }
+    }
+
+    /// Calls `put(k, pull)` with the pull of each bond on the owner at the given neighbor vectors, the neighbor gets the
+    /// opposite [N]; returns the deformation.
+    pub fn evaluate(
+        &self,
+        matter: &SolidMatter,
+        vector: impl Fn(&Bond) -> DVec3,
+        mut put: impl FnMut(usize, DVec3),
+    ) -> Deformed {
+        let kappa = self.control(matter);
+        if !self.fits() {
+            return self.evaluate_springs(kappa, vector, put);
+        }
+        let mut plain = DMat3::ZERO;
+        for bond in &self.bonds {
+            plain += outer(vector(bond) * bond.weight, bond.rest);
+        }
+        let (gradient, plain) = (self.gradient(&vector), plain * self.inverse);
+        let response = matter.law.respond(gradient, self.plastic);
+        let scale = matter.stiffness * self.worth * matter.volume;
+        let stress = response.first_piola() * scale;
+        let mut squares = 0.0;
+        for (k, bond) in self.bonds.iter().enumerate() {
+            let residual = vector(bond) - plain * bond.rest;
+            squares += bond.weight * residual.length_squared();
+            put(k, stress * bond.slope + residual * (kappa * bond.weight));
+        }
+        Deformed { gradient, energy: scale * response.energy() + 0.5 * kappa * squares }
+    }
+
+    fn evaluate_springs(
+        &self,
+        kappa: f64,
+        vector: impl Fn(&Bond) -> DVec3,
+        mut put: impl FnMut(usize, DVec3),
+    ) -> Deformed {
         let mut energy = 0.0;
-        for bond in &mut self.bonds {
+        for (k, bond) in self.bonds.iter().enumerate() {
             let y = vector(bond);
             let (length, rest) = (y.length(), bond.rest.length());
             let pull = kappa * bond.weight * (length - rest);
-            bond.force = y * (pull / length.max(1e-6 * rest));
+            put(k, y * (pull / length.max(1e-6 * rest)));
             energy += 0.5 * pull * (length - rest);
         }
         Deformed { gradient: DMat3::ZERO, energy }
@@ -208,14 +224,7 @@ pub(crate) fn leave(stencils: &mut [Stencil], i: usize) {
 /// Bonds `i` and `j` with the rest vectors given from either end [m].
 pub(crate) fn join(stencils: &mut [Stencil], i: usize, j: usize, from_i: DVec3, from_j: DVec3) {
     let (at_i, at_j) = (stencils[i].bonds.len() as u32, stencils[j].bonds.len() as u32);
-    let bond = |to: usize, twin: u32, rest: DVec3| Bond {
-        to: to as u32,
-        twin,
-        weight: 0.0,
-        rest,
-        slope: DVec3::ZERO,
-        force: DVec3::ZERO,
-    };
+    let bond = |to: usize, twin: u32, rest: DVec3| Bond { to: to as u32, twin, weight: 0.0, rest, slope: DVec3::ZERO };
     stencils[i].bonds.push(bond(j, at_j, from_i));
     stencils[j].bonds.push(bond(i, at_i, from_j));
 }

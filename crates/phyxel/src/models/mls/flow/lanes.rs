@@ -9,6 +9,9 @@ use std::ops::{Add, Div, Mul, Sub};
 /// Lanes of a vector, and points of a block.
 pub(crate) const LANES: usize = 8;
 
+/// The places of a block.
+pub(crate) const SEQUENCE: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7];
+
 /// Parts of a length unit in the fixed-point coordinates. Differences of neighbors are exact wherever they are, and coordinates
 /// may wrap around.
 pub(crate) const FRACTION: f64 = (1u32 << 24) as f64;
@@ -53,6 +56,8 @@ pub(crate) trait Lanes:
     fn add_to(self, sums: &mut Self::Sums);
     /// The sums lane by lane.
     fn sums(sums: Self::Sums) -> [f64; LANES];
+    /// Writes x, y, z and nothing of each lane.
+    fn store_vectors(v: [Self; 3], out: &mut [[f32; 4]; LANES]);
     /// Value k of the rows with the given indices in lanes of the k-th result; `stride` rows belong to an index.
     ///
     /// # Safety
@@ -138,6 +143,12 @@ impl Lanes for Plain {
     #[inline(always)]
     fn sums(sums: Self::Sums) -> [f64; LANES] {
         sums
+    }
+    #[inline(always)]
+    fn store_vectors(v: [Self; 3], out: &mut [[f32; 4]; LANES]) {
+        for l in 0..LANES {
+            out[l] = [v[0].0[l], v[1].0[l], v[2].0[l], 0.0];
+        }
     }
     #[inline(always)]
     unsafe fn gather(rows: *const Row, stride: usize, indices: &[u32; LANES]) -> [Self; LANES] {
@@ -245,6 +256,24 @@ mod avx2 {
                 _mm256_storeu_pd(out.as_mut_ptr().add(4), sums[1]);
             }
             out
+        }
+        #[inline(always)]
+        fn store_vectors([x, y, z]: [Self; 3], out: &mut [[f32; 4]; LANES]) {
+            unsafe {
+                let nothing = _mm256_setzero_ps();
+                let (a, b) = (_mm256_unpacklo_ps(x.0, y.0), _mm256_unpackhi_ps(x.0, y.0));
+                let (c, d) = (_mm256_unpacklo_ps(z.0, nothing), _mm256_unpackhi_ps(z.0, nothing));
+                let pairs = [
+                    _mm256_shuffle_ps::<0x44>(a, c),
+                    _mm256_shuffle_ps::<0xEE>(a, c),
+                    _mm256_shuffle_ps::<0x44>(b, d),
+                    _mm256_shuffle_ps::<0xEE>(b, d),
+                ];
+                for (l, pair) in pairs.into_iter().enumerate() {
+                    _mm_storeu_ps(out[l].as_mut_ptr(), _mm256_castps256_ps128(pair));
+                    _mm_storeu_ps(out[l + 4].as_mut_ptr(), _mm256_extractf128_ps::<1>(pair));
+                }
+            }
         }
         #[inline(always)]
         unsafe fn gather(rows: *const Row, stride: usize, indices: &[u32; LANES]) -> [Self; LANES] {

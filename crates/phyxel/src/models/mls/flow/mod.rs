@@ -17,6 +17,10 @@ mod melt;
 mod packed;
 mod pairs;
 mod phases;
+mod solid;
+mod solid_pass;
+#[cfg(test)]
+mod solid_tests;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -28,13 +32,13 @@ use crate::heat::stiffness_factor;
 use crate::materials::ElasticLaw;
 use crate::points::Points;
 use crate::scene::MaterialSpec;
-use bonds::{Deformed, SolidMatter};
 use glam::{DMat3, DVec3};
 use lanes::{LANES, Row};
 use melt::{MeltMatter, Scale, Touching};
 use packed::{Motion, Packed};
 use pairs::{Cloud, Kind, Pairs, SUPPORT};
 use rayon::prelude::*;
+use solid::Solid;
 use state::State;
 use std::ops::Range;
 
@@ -60,7 +64,7 @@ pub struct FlowModel {
     pairs: Pairs,
     near_walls: Vec<walls::Near>,
     packed: Packed,
-    deformed: Vec<Deformed>,
+    solid: Solid,
     forces: Vec<DVec3>,
     members: Vec<u32>,
 }
@@ -146,9 +150,13 @@ impl FlowModel {
     /// Largest time step [s]; infinite when it manages nothing.
     pub(crate) fn stable_time_step(&self) -> f64 {
         let mut limit = f64::INFINITY;
+        // Pieces that may touch push each other as stiffly as melt resists.
+        let touches = self.state.labels.windows(2).any(|l| l[0] != l[1]);
         for (b, body) in self.bodies.iter().enumerate().filter(|(_, b)| b.managed) {
             let matter = &self.matters[b];
-            limit = self.melt_time_steps(b).iter().fold(limit, |m, (step, _)| m.min(*step));
+            if touches || self.has_melt(b) {
+                limit = self.melt_time_steps(b).iter().fold(limit, |m, (step, _)| m.min(*step));
+            }
             if self.has_solid(body) {
                 let h = SUPPORT * body.smallest;
                 let wave = (body.law.longitudinal_modulus() / matter.density).sqrt();
@@ -186,7 +194,7 @@ impl FlowModel {
                 }
                 let melt = melt::strain_energy(&self.matters[b], self.state.strains[i]) * points.volumes[i];
                 added += melt * (thickness(new) - thickness(old));
-                let stored = self.deformed.get(i).map_or(0.0, |d| d.energy);
+                let stored = self.solid.deformed(i).energy;
                 added += stored * (stiffness_factor(new, ratio) / stiffness_factor(old, ratio) - 1.0);
             }
         }
@@ -210,11 +218,15 @@ impl FlowModel {
         self.build_pairs(points);
         labels::find_labels(&mut self.state.labels, &self.pairs, &self.state.stencils);
         self.near_walls = walls::find_near(&self.pairs, &points.positions, colliders);
+        if !self.pairs.any_flows() {
+            // Where nothing flows no strain of a melt stencil is left.
+            self.state.strains.fill(DMat3::ZERO);
+        }
     }
 
     /// Phase, after `find_pairs`: fits melt stencils to where the points are, and brings the stored strains there.
     pub(crate) fn fit(&mut self, points: &Points, colliders: &Colliders) {
-        if self.is_active() {
+        if self.is_active() && self.pairs.any_flows() {
             self.load(points, colliders);
             self.packed.fit(&self.pairs.blocks, &self.scale, self.state.last_step);
             self.keep_strains();
@@ -311,41 +323,15 @@ impl FlowModel {
         }
     }
 
-    /// Bond forces of all solid stencils.
-    fn evaluate_solid(&mut self, points: &Points) {
-        let unstrained = Deformed { gradient: DMat3::ZERO, energy: 0.0 };
-        self.deformed.resize(points.len(), unstrained);
-        let (bodies, kinds, fractions) = (&self.bodies, &self.state.kinds, &self.fractions);
-        let ratios: Vec<f64> = self.bodies.iter().zip(&self.matters).map(|(b, m)| softest(&b.law, m)).collect();
-        let stencils = self.state.stencils.par_iter_mut().zip(&mut self.deformed);
-        stencils.enumerate().with_min_len(pairs::CHUNK).for_each(|(i, (stencil, deformed))| {
-            if kinds[i] != Kind::Solid {
-                *deformed = unstrained;
-                return;
-            }
-            let body = &bodies[points.bodies[i] as usize];
-            let ratio = ratios[points.bodies[i] as usize];
-            let stiffness = stiffness_factor(fractions[i], ratio);
-            let matter = SolidMatter { law: &body.law, volume: points.volumes[i], stiffness };
-            let (x, v) = (points.positions[i], points.velocities[i]);
-            *deformed = stencil.evaluate(&matter, |b| points.positions[b.to as usize] - x);
-            let wave = (body.law.longitudinal_modulus() * points.masses[i] * points.volumes[i]).sqrt();
-            let total: f64 = stencil.bonds.iter().map(|b| b.weight).sum();
-            let damping = BOND_DAMPING * wave / (stencil.radius * total.max(f64::MIN_POSITIVE));
-            for bond in &mut stencil.bonds {
-                let y = points.positions[bond.to as usize] - x;
-                let rate = (points.velocities[bond.to as usize] - v).dot(y) / y.length_squared().max(f64::MIN_POSITIVE);
-                bond.force += y * (rate * damping * bond.weight);
-            }
-        });
-    }
-
     /// Adds up the forces of every point.
     fn gather(&mut self, points: &mut Points) {
         let mut forces = std::mem::take(&mut self.forces);
+        forces.clear();
         forces.resize(self.pairs.points.len(), DVec3::ZERO);
-        self.packed.forces(&self.pairs.blocks, &self.scale, &mut forces);
-        let (stencils, pairs) = (&self.state.stencils, &self.pairs);
+        if self.pairs.any_flows() {
+            self.packed.forces(&self.pairs.blocks, &self.scale, &mut forces);
+        }
+        let (solid, pairs) = (&self.solid, &self.pairs);
         let touching = |s: usize| {
             let i = pairs.points[s] as usize;
             let density = self.matters[points.bodies[i] as usize].density;
@@ -355,9 +341,7 @@ impl FlowModel {
             for &t in pairs.apart_of(s) {
                 *force += melt::push(&self.scale, &touching(s), &touching(t as usize));
             }
-            for bond in &stencils[pairs.points[s] as usize].bonds {
-                *force += bond.force - stencils[bond.to as usize].bonds[bond.twin as usize].force;
-            }
+            *force += solid.force(pairs.points[s] as usize);
         });
         for (force, &i) in forces.iter().zip(&self.pairs.points) {
             points.forces[i as usize] += *force;

@@ -6,7 +6,7 @@
 #![allow(unsafe_code, reason = "unchecked gathers by index, and functions that need CPU features checked at start")]
 
 use super::algebra::{Charges, Constants, Moments, charge};
-use super::lanes::{FRACTION, LANES, Lanes, Plain, Row};
+use super::lanes::{FRACTION, LANES, Lanes, Plain, Row, SEQUENCE};
 use super::melt::{NEAR, Scale};
 use super::pairs::{Blocks, SUPPORT};
 use crate::models::mls::fast::Instructions;
@@ -56,7 +56,8 @@ pub(crate) struct Motion {
 }
 
 impl Motion {
-    fn row(&self, per_unit: f64) -> Row {
+    /// As the passes read it.
+    pub fn row(&self, per_unit: f64) -> Row {
         // Coordinates beyond the range wrap around; only differences count.
         let fixed = |x: f64| f32::from_bits((x * per_unit * FRACTION) as i64 as u32);
         let [x, y, z] = self.position.to_array().map(fixed);
@@ -152,8 +153,6 @@ struct Shared<'a> {
     /// [s over the length unit]
     dt: f32,
 }
-
-const SEQUENCE: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /// How far apart pairs are.
 struct Apart<L> {

@@ -69,6 +69,9 @@ pub(crate) struct Pairs {
     labels: Vec<u32>,
     places: Vec<DVec3>,
     age: u32,
+    flows: bool,
+    /// Whether there is only one solid piece in the world: nothing needs lists.
+    alone: bool,
     travel: Travel,
     linker: Linker,
 }
@@ -161,7 +164,16 @@ impl Pairs {
     pub fn are_stale(&mut self, positions: &[DVec3]) -> bool {
         let (points, places, sizes) = (&self.points, &self.places, &self.sizes);
         let moved = |s: usize| (positions[points[s] as usize] - places[s], sizes[s]);
-        places.is_empty() || self.age >= LIFETIME || self.travel.exceeds(MARGIN, STRAY, moved)
+        if places.is_empty() || self.alone {
+            return places.is_empty();
+        }
+        // Of solids alone only touching changes, and that follows from how far they move.
+        (self.age >= LIFETIME && self.flows) || self.travel.exceeds(MARGIN, STRAY, moved)
+    }
+
+    /// Whether any slot has a melt stencil.
+    pub fn any_flows(&self) -> bool {
+        self.flows
     }
 
     /// Counts a step.
@@ -201,6 +213,8 @@ impl Pairs {
         }));
         self.split(cloud);
         self.find_skin();
+        self.flows = self.kinds.iter().any(|k| k.flows());
+        self.alone = !self.flows && self.is_one_piece() && self.points.len() == cloud.positions.len();
         // Between points without melt stencils nothing flows.
         let kinds = &self.kinds;
         let all = kinds.iter().all(|k| k.flows());

@@ -25,7 +25,7 @@ impl FlowModel {
             self.state.kinds[i] = Kind::Solid;
             self.state.stencils[i] = import(stencils, i);
         }
-        self.pairs.clear();
+        self.forget_lists();
     }
 
     /// Changes the constants of a body.
@@ -33,6 +33,13 @@ impl FlowModel {
         self.matters[body] = MeltMatter::new(material);
         self.bodies[body].law = law;
         self.bodies[body].thermal = material.can_melt();
+        self.solid.forget();
+    }
+
+    /// Forgets what follows from kinds and stencils.
+    fn forget_lists(&mut self) {
+        self.pairs.clear();
+        self.solid.forget();
     }
 
     /// Melts points, ascending, that are solid.
@@ -45,7 +52,7 @@ impl FlowModel {
             self.state.kinds[i as usize] = Kind::Melted;
             self.state.strains[i as usize] = DMat3::ZERO;
         }
-        self.pairs.clear();
+        self.forget_lists();
     }
 
     /// Freezes points, ascending, that are melted, in the shape they have, without stress.
@@ -81,7 +88,7 @@ impl FlowModel {
             }
         }
         self.bond(&joins, points);
-        self.pairs.clear();
+        self.forget_lists();
     }
 
     /// Where a point at `y` from j lies in the rest shape of j's stencil.
@@ -133,7 +140,6 @@ fn import(stencils: &Stencils, i: usize) -> Stencil {
         weight,
         rest: stencils.rest_vector(i, j as usize),
         slope: stencils.gradient_vector(i, j as usize, weight),
-        force: DVec3::ZERO,
     };
     Stencil {
         bonds: neighbors.iter().zip(weights).map(bond).collect(),

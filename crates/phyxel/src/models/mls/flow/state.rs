@@ -127,7 +127,6 @@ impl Stencil {
                 weight: bytes.f64()?,
                 rest: read_vector(bytes)?,
                 slope: read_vector(bytes)?,
-                force: DVec3::ZERO,
             };
             stencil.bonds.push(bond);
         }
