@@ -149,7 +149,7 @@ fn a_run_leaves_everything_and_is_never_overwritten() {
     let summary = place.json("runs/tiny/summary.json");
     assert_eq!((summary["frames"].as_u64(), summary["threads"].as_u64()), (Some(5), Some(1)));
     let metrics = std::fs::read_to_string(place.0.join("runs/tiny/metrics.csv")).unwrap();
-    assert!(metrics.starts_with("frame,time,dt_min,dt_max,substeps,kinetic,elastic,gravity,heat,momentum_x,"));
+    assert!(metrics.starts_with("frame,time,dt_min,dt_max,substeps,kinetic,elastic,gravity,heat,work,dissipated,"));
     assert!(metrics.lines().next().unwrap().ends_with(",seconds_physics,seconds_surface,height"));
     assert_eq!(metrics.lines().count(), 6);
 

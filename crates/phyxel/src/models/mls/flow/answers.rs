@@ -76,7 +76,7 @@ impl FlowModel {
         if bytes.is_empty() {
             return true;
         }
-        let read = State::read(&mut Reader(bytes), self.sizes.len());
+        let read = State::read(&mut Reader(bytes), self.sizes.len(), self.bodies.len());
         read.map(|state| self.state = state).is_some()
     }
 

@@ -90,8 +90,6 @@ struct FlowBody {
     law: ElasticLaw,
     /// Smallest spacing [m].
     smallest: f64,
-    /// Largest step of its solid parts [s].
-    solid_step: f64,
 }
 
 impl FlowModel {
@@ -113,16 +111,9 @@ impl FlowModel {
         for (range, law, material) in bodies {
             model.matters.push(MeltMatter::new(material));
             let smallest = model.sizes[range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
-            model.bodies.push(FlowBody {
-                range,
-                managed: false,
-                thermal: material.can_melt(),
-                law,
-                smallest,
-                solid_step: f64::INFINITY,
-            });
+            model.bodies.push(FlowBody { range, managed: false, thermal: material.can_melt(), law, smallest });
         }
-        model.state = State::new(points);
+        model.state = State::new(points, model.bodies.len());
         model.fractions = vec![1.0; points.len()];
         model
     }
@@ -160,7 +151,7 @@ impl FlowModel {
             if self.has_solid(body) {
                 let h = SUPPORT * body.smallest;
                 let wave = (body.law.longitudinal_modulus() / matter.density).sqrt();
-                limit = limit.min(COURANT * h / wave).min(body.solid_step);
+                limit = limit.min(COURANT * h / wave).min(self.state.solid_steps[b]);
             }
         }
         limit

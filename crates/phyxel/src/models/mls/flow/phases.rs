@@ -20,7 +20,7 @@ impl FlowModel {
         }
         let range = self.bodies[body].range.clone();
         self.bodies[body].managed = true;
-        self.bodies[body].solid_step = step;
+        self.state.solid_steps[body] = step;
         for i in range {
             self.state.kinds[i] = Kind::Solid;
             self.state.stencils[i] = import(stencils, i);
@@ -31,6 +31,8 @@ impl FlowModel {
     /// Changes the constants of a body.
     pub(crate) fn set_material(&mut self, body: usize, material: &MaterialSpec, law: ElasticLaw) {
         self.matters[body] = MeltMatter::new(material);
+        let stiffer = law.longitudinal_modulus() / self.bodies[body].law.longitudinal_modulus();
+        self.state.solid_steps[body] /= stiffer.sqrt();
         self.bodies[body].law = law;
         self.bodies[body].thermal = material.can_melt();
         self.solid.forget();

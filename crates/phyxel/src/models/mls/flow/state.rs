@@ -19,11 +19,13 @@ pub(crate) struct State {
     pub labels: Vec<u32>,
     /// Length of the step that led here [s].
     pub last_step: f64,
+    /// Largest step of the solid parts of each body [s].
+    pub solid_steps: Vec<f64>,
 }
 
 impl State {
-    /// Nothing flows; every body is one piece.
-    pub fn new(points: &Points) -> Self {
+    /// Nothing flows; every one of the bodies is one piece.
+    pub fn new(points: &Points, bodies: usize) -> Self {
         let n = points.len();
         let first = |body: u32| points.bodies.partition_point(|&b| b < body) as u32;
         Self {
@@ -32,6 +34,7 @@ impl State {
             stencils: vec![Stencil::EMPTY; n],
             labels: points.bodies.iter().map(|&b| first(b)).collect(),
             last_step: 0.0,
+            solid_steps: vec![f64::INFINITY; bodies],
         }
     }
 }
@@ -42,6 +45,8 @@ impl State {
         let mut out = Writer(out);
         out.u32(self.kinds.len() as u32);
         out.f64(self.last_step);
+        out.u32(self.solid_steps.len() as u32);
+        self.solid_steps.iter().for_each(|step| out.f64(*step));
         for i in 0..self.kinds.len() {
             out.u8(self.kinds[i] as u8);
             out.u32(self.labels[i]);
@@ -50,12 +55,18 @@ impl State {
         }
     }
 
-    /// Reads what `write` wrote for the same points; None when it is something else.
-    pub fn read(bytes: &mut Reader, points: usize) -> Option<Self> {
+    /// Reads what `write` wrote for the same points and bodies; None when it is something else.
+    pub fn read(bytes: &mut Reader, points: usize, bodies: usize) -> Option<Self> {
         if bytes.u32()? as usize != points {
             return None;
         }
         let mut state = Self { last_step: bytes.f64()?, ..Self::default() };
+        if bytes.u32()? as usize != bodies {
+            return None;
+        }
+        for _ in 0..bodies {
+            state.solid_steps.push(bytes.f64()?);
+        }
         for _ in 0..points {
             state.kinds.push(Kind::from_byte(bytes.u8()?)?);
             state.labels.push(bytes.u32()?);
