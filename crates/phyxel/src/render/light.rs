@@ -110,7 +110,7 @@ impl Casters {
     fn list(&mut self, splats: &Splats) {
         self.parts.clear();
         let mut next = 0;
-        for surface in splats.surfaces.iter().cloned().chain([splats.len()..splats.len()]) {
+        for surface in splats.surfaces.iter().cloned().chain(std::iter::once(splats.len()..splats.len())) {
             self.parts.push(Caster { range: next..surface.start, closed: false });
             next = surface.end;
             self.parts.push(Caster { closed: is_closed(splats, surface.clone()), range: surface });
