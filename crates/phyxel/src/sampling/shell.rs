@@ -93,8 +93,8 @@ impl<'a> ShellSurface<'a> {
             }
             let (u, v) = n.any_orthonormal_pair();
             surfels.positions.push(p.as_vec3());
-            surfels.axes_u.push((dense.radii[k] * u).as_vec3());
-            surfels.axes_v.push((dense.radii[k] * v).as_vec3());
+            surfels.axes_u.push((OVERLAP * dense.radii[k] * u).as_vec3());
+            surfels.axes_v.push((OVERLAP * dense.radii[k] * v).as_vec3());
             surfels.normals.push(n.as_vec3());
             surfels.colors.push(color);
         }
@@ -104,6 +104,9 @@ impl<'a> ShellSurface<'a> {
         surfels
     }
 }
+
+/// How much larger surfels are than a flat sheet needs: in a tight fold their centers move apart faster than the axes grow.
+const OVERLAP: f64 = 1.4;
 
 /// The surface without some parts.
 fn cut(mut surface: TriangleSurface, cuts: &[RegionPlace]) -> TriangleSurface {
