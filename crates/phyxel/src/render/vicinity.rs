@@ -63,6 +63,8 @@ pub(super) struct Vicinity {
     pub inverse_closed: Vec<f32>,
     /// Mean summed weight around each splat.
     overlaps: Vec<f32>,
+    /// Scratch of `close`.
+    sorted: Vec<f32>,
     cells: Cells,
 }
 
@@ -113,11 +115,14 @@ impl Vicinity {
     }
 
     /// Finds the weight of a closed surface from how densely its ellipses overlap: low for thin coverage, so that it has
-    /// no holes; higher for dense coverage, so that borders are straight and do not grow.
+    /// no holes; higher for dense coverage, so that borders are straight and do not grow. The median counts: a part that
+    /// is crowded for a while must not open the rest.
     fn close(&mut self, surface: Range<usize>) {
+        self.sorted.clear();
+        self.sorted.extend_from_slice(&self.overlaps[surface.clone()]);
         let overlap = match surface.len() {
             0..8 => 0.6,
-            count => self.overlaps[surface.clone()].iter().sum::<f32>() / count as f32,
+            count => *self.sorted.select_nth_unstable_by(count / 2, f32::total_cmp).1,
         };
         let grow = (1.75 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
         let overlap = overlap * grow * grow;
