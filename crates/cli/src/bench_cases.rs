@@ -254,5 +254,5 @@ fn ball(count: usize) -> Frame {
         look: ColliderLook::Plane,
     };
     let body = BodyFrame { name: "ball".into(), color: [197, 139, 90], surfels, ..Default::default() };
-    Frame { index: 0, time: 0.0, bodies: vec![body], colliders: vec![floor] }
+    Frame { index: 0, time: 0.0, bodies: vec![body], colliders: vec![floor], cracks: Vec::new() }
 }

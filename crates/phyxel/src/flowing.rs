@@ -111,8 +111,11 @@ impl World {
         }
     }
 
-    /// Counts the pieces of bodies that flow.
+    /// Counts the pieces of bodies that flow or break.
     pub(crate) fn count_pieces(&mut self) {
+        for b in (0..self.bodies.len()).filter(|&b| !self.shells.cracks(b).is_empty()) {
+            self.pieces[b] = self.shells.count_pieces(b).unwrap_or(1);
+        }
         for (b, body) in self.bodies.iter().enumerate().filter(|(b, _)| self.flow.manages(*b)) {
             self.pieces[b] = distinct(self.flow.labels()[body.range.clone()].to_vec());
         }

@@ -1,5 +1,6 @@
 //! Frame: what sinks and pictures see of the world at one moment; its buffers are reused from frame to frame.
 
+use crate::models::shell::cracks::CrackEvent;
 use crate::surface::Surfels;
 use glam::{DAffine3, Vec3};
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub struct Frame {
     pub bodies: Vec<BodyFrame>,
     /// One entry per visible collider, in scene order.
     pub colliders: Vec<ColliderFrame>,
+    /// Cracks that opened or grew since the frame before.
+    pub cracks: Vec<CrackEvent>,
 }
 
 /// One body at one moment.

@@ -23,7 +23,7 @@ use crate::sampling::{
 };
 use crate::scene::{
     BodySpec, EventAction, EventSpec, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, ModelKind,
-    PinSpec, ProbeSpec, RegionPlace, RegionSpec, Sampling, Scene, ShapeKind, ShellEnergy, ShellSpec, SurfaceKind,
+    PinSpec, ProbeSpec, RegionPlace, RegionSpec, Sampling, Scene, ShapeKind, ShellEnergy, SurfaceKind,
 };
 use crate::surface::{Carrier, Surfels};
 use crate::world::{Surface, World};
@@ -123,7 +123,8 @@ impl World {
             probe: awaited(&spec.when, &probes),
             done: false,
         });
-        let pieces = bodies.iter().map(|b| pieces_of(b, &mls)).collect();
+        let pieces = bodies.iter().enumerate();
+        let pieces = pieces.map(|(b, body)| shells.count_pieces(b).unwrap_or_else(|| pieces_of(body, &mls))).collect();
         let mut world = World {
             scene: scene.clone(),
             time: 0.0,
@@ -274,7 +275,7 @@ fn add_shell(
     nodes.normals.iter_mut().for_each(|n| *n = pose.vector(*n));
     nodes.areas.iter_mut().for_each(|a| *a *= spec.scale * spec.scale);
     let material = &spec.material;
-    let shell = material.shell.unwrap_or(ShellSpec { thickness: 0.0, law: ShellEnergy::Tensor });
+    let shell = material.shell.unwrap_or_default();
     let first = points.len();
     for (p, a) in nodes.positions.iter().zip(&nodes.areas) {
         let volume = a * shell.thickness;
@@ -289,7 +290,14 @@ fn add_shell(
         ShellEnergy::Weights => ShellLaw::Weights,
         ShellEnergy::Published => ShellLaw::Published(None),
     };
+    let mut strengths = vec![1.0; range.len()];
+    for weak in &spec.weak {
+        let held = regions.iter().filter(|r| r.name == weak.region).flat_map(|r| &r.points);
+        held.for_each(|&i| strengths[i as usize - first] = weak.strength);
+    }
     let shell = ShellBody {
+        fracture: made_of.fracture,
+        strengths,
         body: b,
         range: range.clone(),
         nodes,

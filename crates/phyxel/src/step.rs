@@ -39,6 +39,7 @@ impl World {
         if !self.shells.is_empty() {
             self.phase("shell forces", |w| w.shells.add_forces(&mut w.points, dt));
             self.phase("shell flow", |w| w.shells.flow(dt));
+            self.switched += self.phase("shell fracture", |w| w.shells.break_fibers(&w.points, w.time));
         }
         let damps = self.damping_is_due(dt);
         if damps {

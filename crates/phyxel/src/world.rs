@@ -18,6 +18,7 @@ use crate::models::mls::flow::FlowModel;
 use crate::models::mls::implicit::{Constraints, Solver};
 use crate::models::mls::smoothing::Smoothing;
 use crate::models::shell::ShellModel;
+use crate::models::shell::cracks::Disc;
 use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
@@ -296,6 +297,7 @@ impl World {
     pub(crate) fn write_frame(&mut self, out: &mut Frame) {
         out.index = self.frame;
         out.time = self.time;
+        out.cracks = self.shells.take_events();
         out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
         self.follow_flow();
         for (b, body) in self.bodies.iter().enumerate() {
@@ -309,6 +311,8 @@ impl World {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if let Some(carrier) = &mut self.surfaces[b].carrier {
                 let range = body.range.clone();
+                let discs: Vec<Disc> = self.shells.cracks(b).iter().map(|piece| piece.disc).collect();
+                carrier.cut(&discs, &self.points.rest_positions[range.clone()]);
                 carrier.update(
                     &self.points.positions[range.clone()],
                     &self.points.rest_positions[range.clone()],

@@ -37,6 +37,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "cloth-drape",
     "mask",
     "foil-crease",
+    "poster",
     "dent",
     "necking",
     "press",

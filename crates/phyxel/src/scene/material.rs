@@ -62,12 +62,27 @@ pub struct MaterialSpec {
 }
 
 /// Material keys of shells.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct ShellSpec {
     /// Thickness [m].
     pub thickness: f64,
     /// Which energy it has.
     pub law: ShellEnergy,
+    /// How it breaks.
+    pub breaks: BreakSpec,
+}
+
+/// How a shell breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct BreakSpec {
+    /// Elastic strain at which it breaks by tension; None: never.
+    pub strain: Option<f64>,
+    /// Elastic strain on the outer side at which it breaks by bending; None: never.
+    pub bending: Option<f64>,
+    /// Part of the fibers of a node that break before a crack opens there.
+    pub microcracks: f64,
+    /// Loss of strength in bending per plastic strain on the outer side.
+    pub fatigue: f64,
 }
 
 /// `law` of a shell.

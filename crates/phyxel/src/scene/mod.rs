@@ -28,7 +28,7 @@ pub mod units;
 mod write;
 
 pub use heat::{AirSpec, HeatKind, HeatSpec};
-pub use material::{Anisotropy, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
+pub use material::{Anisotropy, BreakSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
 pub use schema::json_schema;
@@ -144,8 +144,19 @@ pub struct BodySpec {
     pub color: [u8; 3],
     /// Parts of a shell's surface that are left out, in the frame of its shape.
     pub cuts: Vec<RegionPlace>,
+    /// Regions of a shell with a strength of their own.
+    pub weak: Vec<WeakSpec>,
     /// Named parts of the body, in world space at the start.
     pub regions: Vec<RegionSpec>,
+}
+
+/// A region of a shell with a strength of its own.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WeakSpec {
+    /// Name of the region.
+    pub region: String,
+    /// Strength in that of the material.
+    pub strength: f64,
 }
 
 /// `model`.

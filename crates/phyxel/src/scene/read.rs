@@ -4,7 +4,7 @@ use super::keys::SCENE;
 use super::read_heat::{no_conductivity, read_air, read_heat};
 use super::read_material::read_material;
 use super::read_shape::{Shapes, read_shape};
-use super::read_shell::{check_sheet, check_shells};
+use super::read_shell::{check_sheet, check_shells, read_weak};
 use super::read_world::{read_camera, read_event, read_expect, read_force, read_pin, read_probe};
 use super::reader::{Table, check_name};
 use super::tree::Node;
@@ -195,6 +195,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
         surface: read_surface(table)?,
         color: table.maybe_color("color")?.unwrap_or(PALETTE[index % PALETTE.len()]),
         cuts: read_cuts(table, model)?,
+        weak: Vec::new(),
         regions: Vec::new(),
     };
     // Matter that melts below room temperature, such as ice, starts solid.
@@ -208,6 +209,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
         let region = read_region(&region, &body)?;
         body.regions.push(region);
     }
+    body.weak = read_weak(table, &body)?;
     Ok(body)
 }
 

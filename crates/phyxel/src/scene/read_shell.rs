@@ -2,11 +2,14 @@
 
 use super::read_shape::Shapes;
 use super::reader::Table;
-use super::{EventAction, Integrator, MaterialSpec, ModelKind, Scene, ShapeSpec, ShellEnergy, ShellSpec};
+use super::{
+    BodySpec, BreakSpec, EventAction, Integrator, MaterialSpec, ModelKind, Scene, ShapeSpec, ShellEnergy, ShellSpec,
+    WeakSpec,
+};
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for a shell.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 16] = [
     "preset",
     "young",
     "poisson",
@@ -19,12 +22,18 @@ const KNOWN: [&str; 12] = [
     "max_plastic_strain",
     "thickness",
     "law",
+    "break_strain",
+    "break_bending",
+    "microcracks",
+    "fatigue",
 ];
+/// Those that mean something for a shell only.
+const SHELL_ONLY: [&str; 6] = ["thickness", "law", "break_strain", "break_bending", "microcracks", "fatigue"];
 const LATER: &str = "shells are elastic or plastic in this version: leave it out";
 
 /// Keys of shells in the material of another body.
 pub(super) fn refuse_shell_keys(material: &Table) -> Result<()> {
-    match ["thickness", "law"].into_iter().find(|key| material.has(key)) {
+    match SHELL_ONLY.into_iter().find(|key| material.has(key)) {
         None => Ok(()),
         Some(key) => {
             let fault = material.fault_of(key, format!("`{key}` has a meaning for shells only"));
@@ -72,8 +81,46 @@ pub(super) fn read_shell_keys(table: &Table, material: &mut MaterialSpec) -> Res
         max_plastic_strain: material.max_plastic_strain,
         ..MaterialSpec::default()
     };
-    *material = MaterialSpec { shell: Some(ShellSpec { thickness, law }), ..elastic };
+    let breaks = read_breaks(table, law)?;
+    *material = MaterialSpec { shell: Some(ShellSpec { thickness, law, breaks }), ..elastic };
     Ok(())
+}
+
+/// How a shell breaks; keys that would have no effect are faults.
+fn read_breaks(table: &Table, law: ShellEnergy) -> Result<BreakSpec> {
+    let breaks = BreakSpec {
+        strain: table.maybe_number("break_strain")?,
+        bending: table.maybe_number("break_bending")?,
+        microcracks: table.maybe_number("microcracks")?.unwrap_or(0.0),
+        fatigue: table.maybe_number("fatigue")?.unwrap_or(0.0),
+    };
+    let key = if breaks.strain.is_some() { "break_strain" } else { "break_bending" };
+    if (breaks.strain.is_some() || breaks.bending.is_some()) && law != ShellEnergy::Tensor {
+        return Err(table.fault_of(key, "only a shell with law = \"tensor\" can break").into());
+    }
+    if table.has("microcracks") && breaks.strain.is_none() && breaks.bending.is_none() {
+        let fault = table.fault_of("microcracks", "a shell that never breaks has no microcracks");
+        return Err(fault.hint("give `break_strain` or `break_bending`").into());
+    }
+    if table.has("fatigue") && breaks.bending.is_none() {
+        let fault = table.fault_of("fatigue", "fatigue weakens what breaks by bending, and this shell never does");
+        return Err(fault.hint("give `break_bending`").into());
+    }
+    Ok(breaks)
+}
+
+/// Regions of a shell with a strength of their own.
+pub(super) fn read_weak(table: &Table, body: &BodySpec) -> Result<Vec<WeakSpec>> {
+    let breaks = body.material.shell.is_some_and(|s| s.breaks.strain.is_some() || s.breaks.bending.is_some());
+    if table.has("weak") && !breaks {
+        let fault = table.fault_of("weak", "this body never breaks, so that no part of it is weaker");
+        return Err(fault.hint("model = \"shell\" with `break_strain` or `break_bending` in its material").into());
+    }
+    let known: Vec<&str> = body.regions.iter().map(|r| r.name.as_str()).chain(["all"]).collect();
+    let one = |table: Table| {
+        Ok(WeakSpec { region: table.reference("region", "region", &known)?, strength: table.number("strength")? })
+    };
+    table.tables("weak")?.into_iter().map(one).collect()
 }
 
 /// Sheets are for shells, and shells have no sampling of volumes.

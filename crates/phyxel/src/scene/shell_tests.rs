@@ -25,6 +25,23 @@ fn a_sheet_is_read_and_written() {
 }
 
 #[test]
+fn how_a_sheet_breaks_is_read_and_written() {
+    let body = "shape = { kind = \"sheet\", size = [1, 0.5] }\nregions = [ { name = \"top\", half_space = { normal = [0, 0, 1] } } ]\n\
+                weak = [ { region = \"top\", strength = 0.3 } ]";
+    let material = |keys: &str| format!("{body}\nmaterial = {{ thickness = 0.001, {keys} }}");
+    let read =
+        scene(&material("break_strain = 0.1, break_bending = 0.02, microcracks = 0.5, fatigue = 3"), "").unwrap();
+    let breaks = read.bodies[0].material.shell.unwrap().breaks;
+    assert_eq!(breaks, BreakSpec { strain: Some(0.1), bending: Some(0.02), microcracks: 0.5, fatigue: 3.0 });
+    assert_eq!(read.bodies[0].weak, [WeakSpec { region: "top".into(), strength: 0.3 }]);
+    assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+    refused(&material("young = 1e5"), "", "never breaks");
+    refused(&material("break_strain = 0.1, fatigue = 1"), "", "break_bending");
+    refused(&material("break_strain = 0.1, law = \"weights\""), "", "tensor");
+    refused(&material("break_strain = 0.1").replace("\"top\", strength", "\"tip\", strength"), "", "tip");
+}
+
+#[test]
 fn a_pressure_is_read_and_written() {
     let force = "[[force]]\nkind = \"pressure\"\nbody = \"body0\"\npressure = \"2 kPa\"\nramp = \"1 s\"";
     let read = scene("shape = { kind = \"sphere\", radius = 1 }\nmaterial = { thickness = 0.01 }", force).unwrap();

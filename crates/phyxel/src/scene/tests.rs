@@ -198,10 +198,10 @@ fn every_key_of_a_material_can_be_changed_by_an_event_or_is_refused() {
     let body = "material = { conductivity = 1, solidus = 300 }\n";
     let event = |set: &str| format!("{SMALL}{body}[[event]]\nat = 1\nbody = \"ball\"\nset = {{ {set} }}\n");
     for key in keys::MATERIAL.keys.iter().chain(keys::MATERIAL.common) {
-        if ["preset", "anisotropy", "thickness", "law"].contains(&key.name) {
+        if keys::MATERIAL.keys.iter().any(|k| k.name == key.name) {
             let value = match key.name {
                 "preset" => "\"wax\"",
-                "thickness" => "0.01",
+                "thickness" | "break_strain" | "break_bending" | "microcracks" | "fatigue" => "0.01",
                 "law" => "\"weights\"",
                 _ => "{ young = [1, 1, 1], shear = [1, 1, 1] }",
             };

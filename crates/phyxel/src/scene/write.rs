@@ -165,6 +165,10 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
     if !body.cuts.is_empty() {
         out.key("cut", list(body.cuts.iter().map(|place| table(vec![place_key(place)]))));
     }
+    if !body.weak.is_empty() {
+        let weak = |w: &WeakSpec| table(vec![("region", quote(&w.region)), ("strength", number(w.strength))]);
+        out.key("weak", list(body.weak.iter().map(weak)));
+    }
     out.key("regions", list(body.regions.iter().map(|r| table(region_keys(r)))));
 }
 
@@ -186,6 +190,13 @@ fn material_keys(material: &MaterialSpec) -> Entries {
             ("thickness", number(shell.thickness)),
             ("law", word(&shell.law)),
         ]);
+        entries.extend(shell.breaks.strain.map(|x| ("break_strain", number(x))));
+        entries.extend(shell.breaks.bending.map(|x| ("break_bending", number(x))));
+        // Keys that would have no effect are faults, so they are left out.
+        if shell.breaks.strain.is_some() || shell.breaks.bending.is_some() {
+            entries.push(("microcracks", number(shell.breaks.microcracks)));
+        }
+        entries.extend(shell.breaks.bending.map(|_| ("fatigue", number(shell.breaks.fatigue))));
         return entries;
     }
     entries.push(("volume_stiffness", number(material.volume_stiffness)));

@@ -376,6 +376,7 @@ pub(crate) mod tests {
                 pose: DAffine3::from_translation(DVec3::new(0.1, 0.2, 0.3)),
                 look: ColliderLook::Plane,
             }],
+            cracks: Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod bytes;
 pub mod checkpoint_file;
+mod crack_file;
 mod files;
 pub mod frame_file;
 pub mod metrics_file;

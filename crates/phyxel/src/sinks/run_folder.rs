@@ -1,5 +1,6 @@
 //! The run folder: resolved scene, frames, metrics, checkpoints, summary. Never overwrites a run silently.
 
+use super::crack_file::CrackFile;
 use super::files::{create_folder, failed, write_whole};
 use super::frame_file::{self, Looks};
 use super::metrics_file::{MetricsFile, MetricsTable};
@@ -13,8 +14,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Files of a run folder, without what is inside its folders.
-const FILES: [&str; 7] =
-    ["scene.toml", "summary.json", "metrics.csv", "preview.mp4", "poster.png", "sheet.png", "replay.html"];
+const FILES: [&str; 8] = [
+    "scene.toml",
+    "summary.json",
+    "metrics.csv",
+    "cracks.csv",
+    "preview.mp4",
+    "poster.png",
+    "sheet.png",
+    "replay.html",
+];
 /// Folders of a run folder.
 const FOLDERS: [&str; 3] = ["frames", "checkpoints", "plots"];
 
@@ -45,6 +54,7 @@ pub struct RunFolder {
     /// Metrics of the run that is resumed.
     kept: Option<MetricsTable>,
     metrics: Option<MetricsFile>,
+    cracks: CrackFile,
     looks: Looks,
     /// The bytes of a frame, reused.
     bytes: Vec<u8>,
@@ -74,7 +84,15 @@ impl RunFolder {
     }
 
     fn new(dir: &Path, looks: Looks, kept: Option<MetricsTable>) -> Self {
-        Self { dir: dir.to_path_buf(), kept, metrics: None, looks, bytes: Vec::new(), seconds_write: 0.0 }
+        Self {
+            dir: dir.to_path_buf(),
+            kept,
+            metrics: None,
+            cracks: CrackFile::default(),
+            looks,
+            bytes: Vec::new(),
+            seconds_write: 0.0,
+        }
     }
 
     /// Removes the run that is in `dir`: the files a run folder has, nothing else.
@@ -129,6 +147,7 @@ impl Sink for RunFolder {
         let mut table = self.kept.take().unwrap_or_else(|| MetricsTable::new(info.probes));
         table.rows.truncate(info.first as usize);
         self.metrics = Some(MetricsFile::create(self.dir.join("metrics.csv"), table)?);
+        self.cracks = CrackFile::open(self.dir.join("cracks.csv"), info.first);
         Ok(())
     }
 
@@ -145,6 +164,7 @@ impl Sink for RunFolder {
         if let Some(metrics) = &mut self.metrics {
             metrics.push(view)?;
         }
+        self.cracks.push(view.frame)?;
         self.seconds_write += start.elapsed().as_secs_f64();
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! there. Points across a narrow gap of the same body are blended like any others.
 
 use super::Surfels;
+use super::cut::Uncut;
 use crate::neighbors::Grid;
 use glam::{DMat3, DVec3, Mat3, Vec3, Vec3A, Vec4};
 use rayon::prelude::*;
@@ -31,13 +32,15 @@ pub enum Falloff {
 /// Surfels bound to points.
 #[derive(Debug, Clone, Default)]
 pub struct Carrier {
-    rest: Surfels,
+    pub(super) rest: Surfels,
     /// First entry of each surfel in `points` and `weights`. Written by `bind`.
-    starts: Vec<u32>,
-    /// Points that carry a surfel, ascending. Written by `bind`.
-    points: Vec<u32>,
-    /// Their weights; those of one surfel sum to 1. Written by `bind`.
-    weights: Vec<f32>,
+    pub(super) starts: Vec<u32>,
+    /// Points that carry a surfel, ascending unless a crack left none of them. Written by `bind` and `cut`.
+    pub(super) points: Vec<u32>,
+    /// Their weights; those of one surfel sum to 1. Written by `bind` and `cut`.
+    pub(super) weights: Vec<f32>,
+    /// What they were before any crack. Written by `cut`.
+    pub(super) uncut: Uncut,
     /// Middle of the surfels at rest, for accuracy in f32 [m].
     middle: DVec3,
     /// The points' maps of this frame. Written by `update`.

@@ -1,5 +1,6 @@
 //! The drawn surface: surfels carried by the points. Physics never reads it.
 
+mod cut;
 mod displacement;
 pub mod flowing;
 

@@ -13,14 +13,15 @@ use glam::{DMat3, DVec3};
 /// A shell without its motion.
 #[derive(Debug, Clone)]
 pub struct Shell {
-    nodes: Nodes,
-    network: Network,
-    rest: Rest,
-    fitted: Fitted,
-    sheet: Sheet,
-    engine: Engine,
-    frames: Frames,
-    gas: Gas,
+    pub(super) nodes: Nodes,
+    pub(super) network: Network,
+    pub(super) options: NetworkOptions,
+    pub(super) rest: Rest,
+    pub(super) fitted: Fitted,
+    pub(super) sheet: Sheet,
+    pub(super) engine: Engine,
+    pub(super) frames: Frames,
+    pub(super) gas: Gas,
     spacing: f64,
 }
 
@@ -51,6 +52,7 @@ impl Shell {
             spacing: (2.0 * mean / 3f64.sqrt()).sqrt(),
             nodes,
             network,
+            options,
             rest,
             fitted,
             sheet,
@@ -60,12 +62,16 @@ impl Shell {
     }
 
     /// Packs the energy; rest lengths and angles that have flowed stay.
-    fn pack(&mut self) {
-        let mut rest = Vec::new();
+    pub(super) fn pack(&mut self) {
+        let (mut rest, mut strengths) = (Vec::new(), Vec::new());
         self.engine.save_rest(&mut rest);
+        self.engine.save_strengths(&mut strengths);
         self.engine = Engine::new(&self.network, &self.rest, &self.energy_terms());
         if !rest.is_empty() {
             self.engine.load_rest(&rest);
+        }
+        if !strengths.is_empty() {
+            self.engine.load_strengths(&strengths);
         }
     }
 
@@ -91,14 +97,17 @@ impl Shell {
         self.engine.plastic_strains(self.sheet.thickness, out);
     }
 
-    /// Rest lengths and angles of all fibers, for restarts.
+    /// Rest lengths and angles of all fibers, for restarts; and what fatigue left of their strength.
     pub fn save_rest(&self, out: &mut Vec<f64>) {
         self.engine.save_rest(out);
+        out.push(f64::from(u8::from(self.engine.tires())));
+        self.engine.save_strengths(out);
     }
 
     /// Puts back what `save_rest` gave and returns the rest of the numbers; None when there are too few.
     pub fn load_rest<'a>(&mut self, numbers: &'a [f64]) -> Option<&'a [f64]> {
-        self.engine.load_rest(numbers)
+        let (tired, numbers) = self.engine.load_rest(numbers)?.split_first()?;
+        if *tired == 0.0 { Some(numbers) } else { self.engine.load_strengths(numbers) }
     }
 
     /// The numbers of the energy.
@@ -315,7 +324,7 @@ mod tests {
         let options = NodeOptions { spacing: 0.06, rows: true, seed: 1 };
         let nodes = spread_nodes(&surface, &options, &|p, n| (p, n));
         let mut shell = Shell::new(nodes, ShellLaw::Tensor, SHEET);
-        let law = ShellFlow { yield_strain: 1e-3, creep: 20.0, most: 1.0, thickness: SHEET.thickness };
+        let law = ShellFlow { yield_strain: 1e-3, creep: 20.0, most: 1.0, thickness: SHEET.thickness, fatigue: 0.0 };
         let bent: Vec<DVec3> =
             shell.nodes().positions.iter().map(|p| DVec3::new(p.x.sin(), 1.0 - p.x.cos(), p.z)).collect();
         let before = forces(&mut shell, &bent).1;

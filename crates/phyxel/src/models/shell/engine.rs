@@ -4,11 +4,16 @@
 //! tensor is fitted, and the forces on the neighbors are written into places of the center's own. Pass 2 gathers them: each node
 //! adds what its neighbors' centers hold for it, in a fixed order. Nothing is scattered between threads.
 
+pub(super) mod repack;
+mod urgency;
+
+pub use urgency::{BreakLimits, Urgent};
+
 use super::fit::Rest;
 use super::lanes::{LANES, Lane, Stored, StoredVector, Vector};
 use super::law::{Energy, FiberTerm};
 use super::measure::{Angles, Lengths, Splines};
-use super::network::{MOST_FIBERS, MOST_NEIGHBORS, Network};
+use super::network::{Fiber, MOST_FIBERS, MOST_NEIGHBORS, Network};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -129,6 +134,8 @@ pub struct Engine {
     group_stride: usize,
     /// Lengths [m], angles [rad] and curvature lengths [m] before any plastic flow.
     originals: Vec<[Stored; 3]>,
+    /// What fatigue has left of the strength of the fibers of each group; empty: all of it.
+    strengths: Vec<Stored>,
 }
 
 impl Engine {
@@ -151,7 +158,15 @@ impl Engine {
             });
             for g in 0..count {
                 let start = range.start + g * LANES;
-                let group = Group::new(network, rest, energy, start, range.end.min(start + LANES));
+                let own = start..range.end.min(start + LANES);
+                let group = Group::new(&FiberData {
+                    fibers: &network.fibers[own.clone()],
+                    lengths: &rest.lengths[own.clone()],
+                    angles: &rest.angles[own.clone()],
+                    curvature_lengths: &energy.curvature_lengths[own.clone()],
+                    membrane: &energy.membrane.fibers[own.clone()],
+                    bending: &energy.bending.fibers[own],
+                });
                 engine.originals.push(group.originals());
                 engine.groups.push(group);
             }
@@ -223,19 +238,24 @@ impl Engine {
         self.own.iter().fold([0.0; 2], |[s, b], own| [s + own.energy[0], b + own.energy[1]])
     }
 
-    /// Gives each group its rest lengths and angles to change, those at the start, and what the last `measure` saw.
-    pub(super) fn for_each_group(&mut self, mut change: impl FnMut(&mut [Stored; 2], [Stored; 3], [Stored; 2])) {
+    /// Gives each group its rest lengths and angles to change, those at the start, what the last `measure` saw, and its strengths
+    /// to change, which count after `keep_strengths`.
+    pub(super) fn for_each_group(
+        &mut self,
+        mut change: impl FnMut(&mut [Stored; 2], [Stored; 3], [Stored; 2], &mut Stored),
+    ) {
+        let mut all = Stored::splat(1.0);
         for (chunk, centers) in self.centers.chunks(CHUNK).enumerate() {
-            let first = centers[0].first_group as usize;
-            let count: usize = centers.iter().map(|c| usize::from(c.groups)).sum();
-            for k in 0..count {
-                let (group, original) = (&mut self.groups[first + k], self.originals[first + k]);
+            let mut place = chunk * self.group_stride;
+            for g in centers.iter().flat_map(Center::group_range) {
+                let (group, original) = (&mut self.groups[g], self.originals[g]);
                 let mut rest = group.rest();
                 let before = rest;
-                change(&mut rest, original, self.seen[chunk * self.group_stride + k]);
+                change(&mut rest, original, self.seen[place], self.strengths.get_mut(g).unwrap_or(&mut all));
                 if rest != before {
                     group.set_rest(rest);
                 }
+                place += 1;
             }
         }
     }
@@ -243,7 +263,7 @@ impl Engine {
     /// Shows the rest lengths and angles of each group, with those at the start and the node.
     pub(super) fn for_each_center(&self, mut look: impl FnMut(usize, [Stored; 2], [Stored; 3])) {
         for center in &self.centers {
-            for g in center.first_group as usize..center.first_group as usize + usize::from(center.groups) {
+            for g in center.group_range() {
                 look(center.node as usize, self.groups[g].rest(), self.originals[g]);
             }
         }
@@ -251,17 +271,19 @@ impl Engine {
 
     /// Rest lengths and angles of all fibers, for restarts.
     pub fn save_rest(&self, out: &mut Vec<f64>) {
-        for group in &self.groups {
-            out.extend(group.rest().iter().flat_map(|lane| lane.0));
+        for g in self.centers.iter().flat_map(Center::group_range) {
+            out.extend(self.groups[g].rest().iter().flat_map(|lane| lane.0));
         }
     }
 
     /// Puts back what `save_rest` gave and returns the rest of the numbers; None when there are too few.
     pub fn load_rest<'a>(&mut self, numbers: &'a [f64]) -> Option<&'a [f64]> {
-        let (own, others) = numbers.split_at_checked(2 * LANES * self.groups.len())?;
-        for (group, lanes) in self.groups.iter_mut().zip(own.as_chunks::<{ 2 * LANES }>().0) {
+        let count: usize = self.centers.iter().map(|c| usize::from(c.groups)).sum();
+        let (own, others) = numbers.split_at_checked(2 * LANES * count)?;
+        let places = self.centers.iter().flat_map(Center::group_range);
+        for (g, lanes) in places.zip(own.as_chunks::<{ 2 * LANES }>().0) {
             let lane = |from: usize| Lane(std::array::from_fn(|k| lanes[from + k]));
-            group.set_rest([lane(0), lane(LANES)]);
+            self.groups[g].set_rest([lane(0), lane(LANES)]);
         }
         Some(others)
     }
@@ -280,31 +302,47 @@ impl Engine {
     }
 }
 
+/// Up to four fibers of one center, before they are packed.
+struct FiberData<'a> {
+    fibers: &'a [Fiber],
+    lengths: &'a [f64],
+    angles: &'a [f64],
+    curvature_lengths: &'a [f64],
+    membrane: &'a [FiberTerm],
+    bending: &'a [FiberTerm],
+}
+
 impl Group {
-    fn new(network: &Network, rest: &Rest, energy: &Energy, start: usize, end: usize) -> Self {
+    fn new(data: &FiberData) -> Self {
         // Lanes without a fiber measure the first one again and have no weight.
-        let first = &network.fibers[start];
+        let first = &data.fibers[0];
         let mut group = Self {
             ends: first.ends.map(|end| [end; LANES]),
             h1: Stored::splat(first.knots.h1),
             inverse: [Stored::splat(1.0 / first.knots.h1), Stored::splat(1.0 / first.knots.h2)],
             ..Self::default()
         };
-        for k in start..end {
-            let (lane, fiber) = (k - start, &network.fibers[k]);
+        for (lane, fiber) in data.fibers.iter().enumerate() {
             group.ends[0][lane] = fiber.ends[0];
             group.ends[1][lane] = fiber.ends[1];
             group.h1.0[lane] = fiber.knots.h1;
             group.inverse[0].0[lane] = 1.0 / fiber.knots.h1;
             group.inverse[1].0[lane] = 1.0 / fiber.knots.h2;
-            group.inverse_rest2.0[lane] = 1.0 / (rest.lengths[k] * rest.lengths[k]);
-            group.rest_lengths.0[lane] = rest.lengths[k];
-            group.rest_angle.0[lane] = rest.angles[k];
-            group.per_turn.0[lane] = 1.0 / energy.curvature_lengths[k];
-            group.membrane.set(lane, &energy.membrane.fibers[k]);
-            group.bending.set(lane, &energy.bending.fibers[k]);
+            group.inverse_rest2.0[lane] = 1.0 / (data.lengths[lane] * data.lengths[lane]);
+            group.rest_lengths.0[lane] = data.lengths[lane];
+            group.rest_angle.0[lane] = data.angles[lane];
+            group.per_turn.0[lane] = 1.0 / data.curvature_lengths[lane];
+            group.membrane.set(lane, &data.membrane[lane]);
+            group.bending.set(lane, &data.bending[lane]);
         }
         group
+    }
+}
+
+impl Center {
+    /// Where its groups are.
+    fn group_range(&self) -> std::ops::Range<usize> {
+        self.first_group as usize..self.first_group as usize + usize::from(self.groups)
     }
 }
 

@@ -41,15 +41,18 @@ impl Rest {
     /// Measures a network.
     pub fn of(network: &Network, positions: &[DVec3]) -> Self {
         let mut rest = Self::default();
-        for i in 0..network.len() {
-            let normal = network.fan_normal(i, positions);
-            for fiber in &network.fibers[network.fiber_range(i)] {
-                let [d1, d2] = network.chords(i, fiber, positions);
-                rest.lengths.push(fiber.knots.length(d1, d2).value);
-                rest.angles.push(fiber.knots.angle(d1, d2, normal).value);
-            }
-        }
+        (0..network.len()).for_each(|i| rest.add(network, positions, i));
         rest
+    }
+
+    /// Appends the fibers of node `i`.
+    pub(super) fn add(&mut self, network: &Network, positions: &[DVec3], i: usize) {
+        let normal = network.fan_normal(i, positions);
+        for fiber in &network.fibers[network.fiber_range(i)] {
+            let [d1, d2] = network.chords(i, fiber, positions);
+            self.lengths.push(fiber.knots.length(d1, d2).value);
+            self.angles.push(fiber.knots.angle(d1, d2, normal).value);
+        }
     }
 }
 
@@ -66,6 +69,8 @@ pub struct Fit {
     pub coverage: Vec<f64>,
     /// Area that each node's tensor counts for [m²]; 0 for nodes without coverage. Sums to the area of the surface.
     pub areas: Vec<f64>,
+    /// Part of each node's fibers that are whole: 1 unless some have broken.
+    pub intact: Vec<f64>,
 }
 
 impl Fit {
@@ -81,6 +86,7 @@ impl Fit {
             fit.coverage.push(node.coverage);
         }
         fit.areas = shared_areas(nodes, network, &fit.coverage);
+        fit.intact = vec![1.0; network.len()];
         fit
     }
 
@@ -90,15 +96,16 @@ impl Fit {
     }
 }
 
-struct NodeFit {
-    responses: Vec<DVec3>,
-    weights: Vec<f64>,
-    plain: Vec<DVec3>,
-    coverage: f64,
+/// The fit of one node.
+pub(super) struct NodeFit {
+    pub responses: Vec<DVec3>,
+    pub weights: Vec<f64>,
+    pub plain: Vec<DVec3>,
+    pub coverage: f64,
 }
 
 impl NodeFit {
-    fn new(kind: Kind, nodes: &Nodes, network: &Network, rest: &Rest, i: usize) -> Self {
+    pub fn new(kind: Kind, nodes: &Nodes, network: &Network, rest: &Rest, i: usize) -> Self {
         let range = network.fiber_range(i);
         let counted = |k: usize| kind == Kind::Membrane || network.fibers[k].bends;
         let count = range.clone().filter(|&k| counted(k)).count();
@@ -158,7 +165,7 @@ fn responses(kind: Kind, nodes: &Nodes, network: &Network, rest: &Rest, i: usize
 }
 
 /// The area of each node that measures a tensor, with that of nodes around that do not.
-fn shared_areas(nodes: &Nodes, network: &Network, coverage: &[f64]) -> Vec<f64> {
+pub(super) fn shared_areas(nodes: &Nodes, network: &Network, coverage: &[f64]) -> Vec<f64> {
     let covers = |i: usize| coverage[i] > LEAST_COVERAGE;
     let mut areas: Vec<f64> = (0..network.len()).map(|i| if covers(i) { nodes.areas[i] } else { 0.0 }).collect();
     if !(0..network.len()).any(covers) {
@@ -173,6 +180,11 @@ fn shared_areas(nodes: &Nodes, network: &Network, coverage: &[f64]) -> Vec<f64> 
         }
     }
     areas
+}
+
+/// Whether no node of the piece that node `i` belongs to measures a tensor.
+pub(super) fn is_scrap(network: &Network, i: usize, coverage: &[f64]) -> bool {
+    heirs(network, i, &|j| coverage[j] > LEAST_COVERAGE).is_empty()
 }
 
 /// The nearest ring of nodes around `i`, by steps from neighbor to neighbor, with covered ones: those.

@@ -5,6 +5,7 @@
 //! jump where the nearest node changes.
 
 use super::network::Network;
+use super::rebuild::splice;
 use crate::linalg::{outer, safe_inverse};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -25,17 +26,27 @@ impl Frames {
     /// The frames of a network at rest.
     pub fn new(network: &Network, positions: &[DVec3]) -> Self {
         let mut frames = Self::default();
-        for i in 0..network.len() {
-            let normal = network.fan_normal(i, positions).normalize_or_zero();
-            let list = network.neighbors_of(i);
-            let d: Vec<DVec3> = list.iter().map(|&j| positions[j as usize] - positions[i]).collect();
-            let weighted = |d: &DVec3| *d / d.length_squared().max(f64::MIN_POSITIVE);
-            let sum: DMat3 = d.iter().map(|d| outer(weighted(d), *d)).sum();
-            let (inverse, _) = safe_inverse(sum + NORMAL * outer(normal, normal), 1e-9);
-            frames.vectors.extend(d.iter().map(|d| inverse * weighted(d)));
-            frames.normals.push(inverse * (NORMAL * normal));
-        }
+        (0..network.len()).for_each(|i| frames.add(network, positions, i));
         frames
+    }
+
+    fn add(&mut self, network: &Network, positions: &[DVec3], i: usize) {
+        let normal = network.fan_normal(i, positions).normalize_or_zero();
+        let list = network.neighbors_of(i);
+        let d: Vec<DVec3> = list.iter().map(|&j| positions[j as usize] - positions[i]).collect();
+        let weighted = |d: &DVec3| *d / d.length_squared().max(f64::MIN_POSITIVE);
+        let sum: DMat3 = d.iter().map(|d| outer(weighted(d), *d)).sum();
+        let (inverse, _) = safe_inverse(sum + NORMAL * outer(normal, normal), 1e-9);
+        self.vectors.extend(d.iter().map(|d| inverse * weighted(d)));
+        self.normals.push(inverse * (NORMAL * normal));
+    }
+
+    /// Makes the frames of some nodes, in rising order, anew.
+    pub(super) fn replace(&mut self, old: &Network, new: &Network, positions: &[DVec3], changed: &[u32]) {
+        let mut made = Self::default();
+        changed.iter().for_each(|&i| made.add(new, positions, i as usize));
+        self.vectors = splice(&self.vectors, [&old.starts, &new.starts], changed, &made.vectors);
+        changed.iter().zip(made.normals).for_each(|(&i, normal)| self.normals[i as usize] = normal);
     }
 
     /// Deformation gradient of each node.

@@ -97,8 +97,8 @@ pub struct Energy {
 #[derive(Debug, Clone)]
 pub struct Fitted {
     law: ShellLaw,
-    membrane: (Fit, Vec<DVec3>),
-    bending: (Fit, Vec<DVec3>),
+    pub(super) membrane: (Fit, Vec<DVec3>),
+    pub(super) bending: (Fit, Vec<DVec3>),
     weights: Option<[IsotropicWeights; 2]>,
     reports: [BalanceReport; 2],
 }
@@ -138,12 +138,33 @@ impl Fitted {
         nodes.for_each(|i| self.bending.0.areas[i] *= factor);
     }
 
+    /// Stiffness of mean and deviator of node `i`, of membrane and bending [J]; of the tensor laws.
+    pub(super) fn node_stiffness(&self, sheet: &Sheet, i: usize) -> [[f64; 2]; 2] {
+        let parts = [(sheet.membrane(), &self.membrane.0), (sheet.bending(), &self.bending.0)];
+        parts.map(|(stiffness, fit)| moduli(stiffness, sheet.poisson).map(|m| fit.areas[i] * m))
+    }
+
+    /// What the fibers of node `i` do in membrane and bending; of the tensor laws.
+    pub(super) fn node_fibers(&self, sheet: &Sheet, nodes: &Nodes, network: &Network, i: usize) -> [Vec<FiberTerm>; 2] {
+        let parts = [(sheet.membrane(), &self.membrane), (sheet.bending(), &self.bending)];
+        parts.map(|(stiffness, (fit, tensors))| {
+            let mut out = Vec::new();
+            fitted_fibers(moduli(stiffness, sheet.poisson), (fit, tensors), nodes, network, i, &mut out);
+            out
+        })
+    }
+
+    /// Curvature lengths of fibers of given rest lengths [m].
+    pub(super) fn curvature_lengths(&self, lengths: &[f64]) -> Vec<f64> {
+        match self.law {
+            ShellLaw::Published(_) => vec![1.0; lengths.len()],
+            _ => lengths.iter().map(|l| ANGLE_PER_TURN * l).collect(),
+        }
+    }
+
     /// The energy of a sheet.
     pub fn energy(&self, sheet: &Sheet, nodes: &Nodes, network: &Network, rest: &Rest) -> Energy {
-        let curvature_lengths = match self.law {
-            ShellLaw::Published(_) => vec![1.0; rest.lengths.len()],
-            _ => rest.lengths.iter().map(|l| ANGLE_PER_TURN * l).collect(),
-        };
+        let curvature_lengths = self.curvature_lengths(&rest.lengths);
         let (c, d) = (sheet.membrane(), sheet.bending());
         let (membrane, bending) = match (self.law, &self.weights) {
             (ShellLaw::Published(constants), _) => published(constants, [c, d], nodes, network, rest),
@@ -161,19 +182,35 @@ impl Fitted {
 }
 
 fn fitted(stiffness: f64, poisson: f64, (fit, tensors): &(Fit, Vec<DVec3>), nodes: &Nodes, network: &Network) -> Part {
-    let (mean, deviator) = (2.0 * (1.0 + poisson) * stiffness, 2.0 * (1.0 - poisson) * stiffness);
+    let moduli = moduli(stiffness, poisson);
     let mut part = Part::default();
     for i in 0..network.len() {
-        part.nodes.push([fit.areas[i] * mean, fit.areas[i] * deviator]);
-        let residual = nodes.areas[i] * RESIDUAL * 2.0 * deviator;
-        part.fibers.extend(network.fiber_range(i).map(|k| FiberTerm {
-            tensor: tensors[k],
-            plain: fit.plain[k],
-            response: fit.responses[k],
-            residual: residual * fit.weights[k],
-        }));
+        part.nodes.push(moduli.map(|m| fit.areas[i] * m));
+        fitted_fibers(moduli, (fit, tensors), nodes, network, i, &mut part.fibers);
     }
     part
+}
+
+/// Stiffness per area of mean and deviator [N/m or N m].
+fn moduli(stiffness: f64, poisson: f64) -> [f64; 2] {
+    [2.0 * (1.0 + poisson) * stiffness, 2.0 * (1.0 - poisson) * stiffness]
+}
+
+fn fitted_fibers(
+    [_, deviator]: [f64; 2],
+    (fit, tensors): (&Fit, &[DVec3]),
+    nodes: &Nodes,
+    network: &Network,
+    i: usize,
+    out: &mut Vec<FiberTerm>,
+) {
+    let residual = fit.intact[i] * nodes.areas[i] * RESIDUAL * 2.0 * deviator;
+    out.extend(network.fiber_range(i).map(|k| FiberTerm {
+        tensor: tensors[k],
+        plain: fit.plain[k],
+        response: fit.responses[k],
+        residual: residual * fit.weights[k],
+    }));
 }
 
 fn weighted(stiffness: f64, poisson: f64, corrected: bool, weights: &IsotropicWeights, network: &Network) -> Part {

@@ -2,15 +2,18 @@
 //!
 //! `surface` and `nodes` sample a surface, `network` says who is near whom and which fibers run through each node, `fiber` what one
 //! fiber measures, `fit` and `balance` how much each fiber speaks for the strain and curvature of its node, `law` which energy
-//! that gives, `engine` evaluates it, `body` holds one shell and `model` those of a world.
+//! that gives, `engine` evaluates it, `fracture` breaks it along `cracks`, `body` holds one shell and `model` those of a world.
 
 pub mod balance;
 mod body;
 pub mod boundary;
+pub mod cracks;
 pub mod engine;
 pub mod fiber;
 pub mod fit;
+pub mod fracture;
 pub mod frames;
+mod growth;
 mod lanes;
 pub mod law;
 mod measure;
@@ -19,9 +22,13 @@ pub mod network;
 pub mod nodes;
 pub mod plastic;
 pub mod pressure;
+mod rebuild;
 pub mod surface;
 mod time_step;
 pub mod weights;
+
+#[cfg(test)]
+mod fracture_tests;
 
 pub use body::Shell;
 pub use model::{ShellBody, ShellMaterial, ShellModel};

@@ -1,6 +1,8 @@
 //! `ShellModel`: all shells of a world, stepped explicitly.
 
 use super::body::Shell;
+use super::cracks::{CrackEvent, Piece};
+use super::fracture::{Fracture, FractureLaw, Moment};
 use super::law::{Sheet, ShellLaw};
 use super::network::{Nodes, frame};
 use super::plastic::ShellFlow;
@@ -33,6 +35,10 @@ pub struct ShellBody {
     pub smoothing: f64,
     /// How it yields.
     pub flow: ShellFlow,
+    /// How it breaks.
+    pub fracture: FractureLaw,
+    /// Strength of each node in that of the material.
+    pub strengths: Vec<f64>,
 }
 
 /// What an event may change of a shell.
@@ -46,12 +52,15 @@ pub struct ShellMaterial {
     pub smoothing: f64,
     /// How it yields.
     pub flow: ShellFlow,
+    /// How it breaks.
+    pub fracture: FractureLaw,
 }
 
 impl ShellMaterial {
     /// From what the scene says; a thickness of 0 for bodies that are no shells.
     pub fn from_spec(spec: &MaterialSpec) -> Self {
         let thickness = spec.shell.map_or(0.0, |s| s.thickness);
+        let breaks = spec.shell.map(|s| s.breaks).unwrap_or_default();
         Self {
             sheet: Sheet { young: spec.young, poisson: spec.poisson, thickness },
             density: spec.density,
@@ -60,6 +69,13 @@ impl ShellMaterial {
                 yield_strain: spec.yield_strain,
                 creep: spec.creep,
                 most: spec.max_plastic_strain,
+                thickness,
+                fatigue: breaks.fatigue,
+            },
+            fracture: FractureLaw {
+                tension: breaks.strain.unwrap_or(f64::INFINITY),
+                bending: breaks.bending.unwrap_or(f64::INFINITY),
+                microcracks: breaks.microcracks,
                 thickness,
             },
         }
@@ -79,12 +95,16 @@ struct Part {
     step: f64,
     /// Where the forces are evaluated [m]. Written by `add_forces`.
     ahead: Vec<DVec3>,
+    /// Its cracks, if it can break.
+    fracture: Option<Fracture>,
 }
 
 /// All bodies that are thin shells.
 #[derive(Default)]
 pub struct ShellModel {
     parts: Vec<Part>,
+    /// Cracks that opened or grew since the last frame. Written by `break_fibers`.
+    events: Vec<CrackEvent>,
 }
 
 impl ShellModel {
@@ -93,7 +113,10 @@ impl ShellModel {
         let part = |b: ShellBody| {
             let mut shell = Shell::new(b.nodes, b.law, b.sheet);
             let step = shell.time_step(&points.masses[b.range.clone()]);
+            let breaks = b.fracture.is_active();
+            let fracture = breaks.then(|| Fracture::new(b.fracture, &shell, b.strengths));
             Part {
+                fracture,
                 body: b.body,
                 range: b.range,
                 shell,
@@ -105,7 +128,7 @@ impl ShellModel {
                 ahead: Vec::new(),
             }
         };
-        Self { parts: bodies.into_iter().map(part).collect() }
+        Self { parts: bodies.into_iter().map(part).collect(), events: Vec::new() }
     }
 
     /// Whether there are no shells.
@@ -132,6 +155,9 @@ impl ShellModel {
             part.flow = material.flow;
             part.plastic |= material.flow.is_active();
             part.step = part.shell.time_step(&points.masses[part.range.clone()]);
+            if let Some(fracture) = &mut part.fracture {
+                fracture.set_law(material.fracture);
+            }
         }
     }
 
@@ -200,6 +226,45 @@ impl ShellModel {
         }
     }
 
+    /// Breaks the most urgent fibers at what `add_forces` saw, at most one crack per shell; returns the energy that appeared, or less
+    /// than 0 that went [J].
+    pub fn break_fibers(&mut self, points: &Points, time: f64) -> f64 {
+        let mut energy = 0.0;
+        for part in &mut self.parts {
+            let Some(fracture) = &mut part.fracture else { continue };
+            let moment = Moment {
+                time,
+                positions: &points.positions[part.range.clone()],
+                masses: &points.masses[part.range.clone()],
+                density: part.density,
+            };
+            if let Some(opened) = fracture.crack(&mut part.shell, &moment) {
+                energy += opened.energy;
+                part.step = part.step.min(opened.step);
+                self.events.extend(opened.event.map(|event| CrackEvent { body: part.body, ..event }));
+            }
+        }
+        energy
+    }
+
+    /// Cracks that opened or grew since the last call.
+    pub fn take_events(&mut self) -> Vec<CrackEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The pieces of the cracks of a body, oldest first.
+    pub fn cracks(&self, body: usize) -> &[Piece] {
+        let fracture = self.parts.iter().find(|p| p.body == body).and_then(|p| p.fracture.as_ref());
+        fracture.map_or(&[], Fracture::pieces)
+    }
+
+    /// Number of pieces that the nodes of a body make, by their neighborhoods; None for a body that is no shell.
+    pub fn count_pieces(&self, body: usize) -> Option<usize> {
+        let network = self.shell(body)?.network();
+        let near = |i: usize| network.neighbors_of(i).iter().map(|&j| j as usize);
+        Some(crate::measure::count_pieces(network.len(), near))
+    }
+
     /// Whether a shell yields or once did.
     pub fn has_plastic(&self) -> bool {
         self.parts.iter().any(|p| p.plastic)
@@ -210,15 +275,33 @@ impl ShellModel {
         self.parts.iter().for_each(|part| part.shell.plastic_strains(&mut out[part.range.clone()]));
     }
 
-    /// Appends the rest state of shells that yield or once did.
+    /// Appends the cracks of shells that can break, and the rest state of those that yield or once did.
     pub fn save(&self, out: &mut Vec<f64>) {
-        self.parts.iter().filter(|p| p.plastic).for_each(|part| part.shell.save_rest(out));
+        out.push(self.events.len() as f64);
+        for part in &self.parts {
+            if let Some(fracture) = &part.fracture {
+                out.push(part.step);
+                fracture.save(out);
+            }
+            if part.plastic {
+                part.shell.save_rest(out);
+            }
+        }
     }
 
     /// Puts back what `save` gave and returns the rest of the numbers; None when there are too few.
-    pub fn load<'a>(&mut self, mut numbers: &'a [f64]) -> Option<&'a [f64]> {
-        for part in self.parts.iter_mut().filter(|p| p.plastic) {
-            numbers = part.shell.load_rest(numbers)?;
+    pub fn load<'a>(&mut self, numbers: &'a [f64]) -> Option<&'a [f64]> {
+        let (&events, mut numbers) = numbers.split_first()?;
+        self.events.truncate(events as usize);
+        for part in &mut self.parts {
+            if let Some(fracture) = &mut part.fracture {
+                let (&step, cracks) = numbers.split_first()?;
+                part.step = step;
+                numbers = fracture.load(&mut part.shell, cracks)?;
+            }
+            if part.plastic {
+                numbers = part.shell.load_rest(numbers)?;
+            }
         }
         Some(numbers)
     }

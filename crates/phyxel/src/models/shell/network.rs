@@ -215,7 +215,7 @@ fn drop_excess(lists: &mut [Vec<u32>], positions: &[DVec3]) {
 }
 
 /// The neighbors of a node in turning order about its normal, and whether they go all around.
-fn fan(nodes: &Nodes, i: usize, list: &[u32]) -> (Vec<u32>, bool) {
+pub(super) fn fan(nodes: &Nodes, i: usize, list: &[u32]) -> (Vec<u32>, bool) {
     let (e1, e2) = frame(nodes.normals[i]);
     let direction = |j: u32| {
         let d = nodes.positions[j as usize] - nodes.positions[i];
@@ -244,7 +244,7 @@ fn fan(nodes: &Nodes, i: usize, list: &[u32]) -> (Vec<u32>, bool) {
 }
 
 /// The fibers of a node: each neighbor with the one most opposite to it.
-fn fibers(nodes: &Nodes, i: usize, list: &[u32], fan: &[u32], options: &NetworkOptions) -> Vec<Fiber> {
+pub(super) fn fibers(nodes: &Nodes, i: usize, list: &[u32], fan: &[u32], options: &NetworkOptions) -> Vec<Fiber> {
     let (e1, e2) = frame(nodes.normals[i]);
     let d = |j: u32| nodes.positions[j as usize] - nodes.positions[i];
     let units: Vec<DVec3> = list.iter().map(|&j| d(j).normalize_or_zero()).collect();

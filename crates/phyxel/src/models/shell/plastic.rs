@@ -2,7 +2,7 @@
 //!
 //! Differs from [WSG05] eqs. 22-26: the yield of lengths is relative, that of angles is the strain it means on the outer side of
 //! the sheet (curvature times half the thickness), so that both depend on the material and not on the sampling; and the
-//! exponential of the step makes any rate stable.
+//! exponential of the step makes any rate stable. Fatigue likewise counts plastic strain on the outer side, not angles.
 
 use super::engine::Engine;
 use super::lanes::{LANES, Stored};
@@ -18,6 +18,8 @@ pub struct ShellFlow {
     pub most: f64,
     /// Thickness of the sheet [m].
     pub thickness: f64,
+    /// Loss of strength in bending per plastic strain on the outer side.
+    pub fatigue: f64,
 }
 
 impl ShellFlow {
@@ -30,32 +32,67 @@ impl ShellFlow {
 /// Shortest rest length in that at the start.
 const SHORTEST: f64 = 0.2;
 
+/// A fiber that may flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flowing {
+    /// Rest length [m].
+    pub length: f64,
+    /// Rest angle [rad].
+    pub angle: f64,
+    /// What is left of its strength in bending.
+    pub strength: f64,
+}
+
+impl ShellFlow {
+    /// Lets one fiber flow by a `part` of what is beyond its elastic range, and says whether it did. `original` is its length [m],
+    /// angle [rad] and curvature length [m] before any flow, `seen` its length and angle now.
+    pub fn advance(&self, part: f64, original: [f64; 3], seen: [f64; 2], fiber: &mut Flowing) -> bool {
+        let [whole, start, turn] = original;
+        let mut any = false;
+        let over = seen[0] - fiber.length;
+        if over.abs() > self.yield_strain * whole {
+            let most = self.most * whole;
+            let wanted = fiber.length + part * over;
+            fiber.length = wanted.clamp(whole - most, whole + most).max(SHORTEST * whole);
+            any = true;
+        }
+        // Angle per strain on the outer side.
+        let per_strain = 2.0 * turn / self.thickness;
+        let over = seen[1] - fiber.angle;
+        if over.abs() > self.yield_strain * per_strain {
+            let most = self.most * per_strain;
+            let before = fiber.angle;
+            fiber.angle = (fiber.angle + part * over).clamp(start - most, start + most);
+            // [WSG05] eq. 29, its step taken exactly.
+            fiber.strength *= (-self.fatigue * (fiber.angle - before).abs() / per_strain).exp();
+            any = true;
+        }
+        any
+    }
+
+    /// Part of the strain beyond the elastic range that flows in `dt` [s].
+    pub fn part(&self, dt: f64) -> f64 {
+        1.0 - (-self.creep * dt).exp()
+    }
+}
+
 impl Engine {
     /// Lets the fibers flow for `dt` [s] at what the last `measure` saw; says whether any did.
     pub fn flow(&mut self, law: &ShellFlow, dt: f64) -> bool {
-        let part = 1.0 - (-law.creep * dt).exp();
+        let part = law.part(dt);
         let mut any = false;
-        self.for_each_group(|rest, original, [length, angle]| {
+        if law.fatigue > 0.0 {
+            self.keep_strengths();
+        }
+        self.for_each_group(|rest, original, seen, strengths| {
             for k in 0..LANES {
-                let [whole, start, turn] = original.map(|lane: Stored| lane.0[k]);
-                if whole <= 0.0 {
+                let original = original.map(|lane: Stored| lane.0[k]);
+                if original[0] <= 0.0 {
                     continue;
                 }
-                let over = length.0[k] - rest[0].0[k];
-                if over.abs() > law.yield_strain * whole {
-                    let most = law.most * whole;
-                    let wanted = rest[0].0[k] + part * over;
-                    rest[0].0[k] = wanted.clamp(whole - most, whole + most).max(SHORTEST * whole);
-                    any = true;
-                }
-                // Angle per strain on the outer side.
-                let per_strain = 2.0 * turn / law.thickness;
-                let over = angle.0[k] - rest[1].0[k];
-                if over.abs() > law.yield_strain * per_strain {
-                    let most = law.most * per_strain;
-                    rest[1].0[k] = (rest[1].0[k] + part * over).clamp(start - most, start + most);
-                    any = true;
-                }
+                let mut fiber = Flowing { length: rest[0].0[k], angle: rest[1].0[k], strength: strengths.0[k] };
+                any |= law.advance(part, original, seen.map(|lane| lane.0[k]), &mut fiber);
+                (rest[0].0[k], rest[1].0[k], strengths.0[k]) = (fiber.length, fiber.angle, fiber.strength);
             }
         });
         any

@@ -73,6 +73,12 @@ pub(in crate::scene) static BODY: Section = Section {
             "Parts of a shell's surface that are left out: holes, slits, open ends.",
         ),
         absent(
+            "weak",
+            Kind::Tables(&WEAK),
+            "as strong everywhere",
+            "Regions of a shell that tear sooner, or later: where cracks begin and where they run.",
+        ),
+        absent(
             "regions",
             Kind::Tables(&REGION),
             "none but `all`",
@@ -279,6 +285,30 @@ pub(in crate::scene) static MATERIAL: Section = Section {
             "\"tensor\"",
             "Energy of a shell; for `model = \"shell\"` only.",
         ),
+        absent(
+            "break_strain",
+            Kind::Quantity(D::NONE, Range::Above(0.0, 1e3)),
+            "never",
+            "Elastic strain at which a shell tears.",
+        ),
+        absent(
+            "break_bending",
+            Kind::Quantity(D::NONE, Range::Above(0.0, 1e3)),
+            "never",
+            "Elastic strain on the outer side, curvature times half the thickness, at which a shell breaks when it is bent.",
+        ),
+        absent(
+            "microcracks",
+            Kind::Quantity(D::NONE, Range::Between(0.0, 1.0)),
+            "0: the first one opens a crack",
+            "Part of the fibers of a node that break, each alone, before a crack opens there.",
+        ),
+        absent(
+            "fatigue",
+            Kind::Quantity(D::NONE, Range::NotNegative),
+            "0",
+            "Logarithm of the strength in bending lost per plastic strain on the outer side: bending back and forth weakens.",
+        ),
     ],
     common: MATERIAL_CHANGEABLE,
     later: MATERIAL_LATER,
@@ -291,6 +321,10 @@ const EVENT_SET_NOT: &[(&str, &str)] = &[
     ("anisotropy", "an event cannot change anisotropy; `young` scales all moduli of a grain"),
     ("thickness", "an event cannot change the thickness of a shell"),
     ("law", "an event cannot change the law of a shell"),
+    ("break_strain", "an event cannot change what a shell bears"),
+    ("break_bending", "an event cannot change what a shell bears"),
+    ("microcracks", "an event cannot change what a shell bears"),
+    ("fatigue", "an event cannot change what a shell bears"),
     MATERIAL_LATER[0],
     MATERIAL_LATER[1],
     MATERIAL_LATER[2],
@@ -365,6 +399,18 @@ pub(in crate::scene) static REGION: Section = section(
         absent("sphere", Kind::Table(&REGION_SPHERE), "", "Points in a ball."),
         absent("half_space", Kind::Table(&REGION_HALF_SPACE), "", "Points p with normal·p > offset."),
         absent("nearest", Kind::Table(&REGION_NEAREST), "", "The points nearest to a place."),
+    ],
+);
+pub(in crate::scene) static WEAK: Section = section(
+    "weak = [ { ... } ]",
+    "A region of a shell with a strength of its own. Where several overlap, the last one counts.",
+    &[
+        required("region", Kind::Text, "Region of the body."),
+        required(
+            "strength",
+            Kind::Quantity(D::NONE, Range::Positive),
+            "Strength in that of the material: below 1 it breaks sooner, above 1 later.",
+        ),
     ],
 );
 pub(in crate::scene) static CUT: Section = section(

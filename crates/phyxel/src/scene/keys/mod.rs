@@ -11,7 +11,7 @@ mod world;
 
 pub(super) use body::{
     ANISOTROPY, BODY, CUT, EVENT_SET, MATERIAL, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST, REGION_SPHERE,
-    SURFACE,
+    SURFACE, WEAK,
 };
 pub(super) use heat::{AIR, HEAT};
 pub(super) use scene::SCENE;
@@ -140,6 +140,7 @@ pub(super) const SECTIONS: &[&Section] = &[
     &ANISOTROPY,
     &SURFACE,
     &CUT,
+    &WEAK,
     &REGION,
     &REGION_BOX,
     &REGION_SPHERE,

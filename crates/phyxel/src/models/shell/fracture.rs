@@ -1,0 +1,538 @@
+//! When and how a shell breaks [WSG05] sec. 7.2.
+//!
+//! A fiber is to break when its elastic strain, or that on the outer side by bending, is beyond what its node bears. The most
+//! urgent one is dealt with in each step: if the tip of a crack is near, the crack grows there; else a new crack begins. A tip
+//! grows no faster than a part of the speed of shear waves, so that cracks do not depend on the time step.
+
+use super::body::Shell;
+use super::cracks::{CrackEvent, Piece, Tip};
+use super::engine::{BreakLimits, Urgent};
+use super::growth::{ADVANCE, Ground, NO_PIECES, newer};
+use super::rebuild::{Broken, Change, Whole};
+use super::time_step::{STEP_FRACTION, highest_frequency};
+use crate::neighbors::Grid;
+use glam::DVec3;
+use std::collections::BTreeMap;
+
+/// A fiber within this distance of a tip makes it grow, in spacings.
+const NEAR_TIP: f64 = 1.7;
+/// Strength near a tip: fibers are longer than the place where the strain peaks.
+const TIP_STRENGTH: f64 = 0.5;
+/// How far before a tip strength is less, in spacings.
+const TIP_REACH: f64 = 1.5;
+/// No crack begins nearer to a tip than this, in spacings.
+const TIP_SHADOW: f64 = 3.0;
+/// And that for so long after the tip has come to its end, in spacings over the speed of membrane waves: what was strained before it
+/// has not heard of that yet.
+const ECHO: f64 = 20.0;
+/// A crack that begins nearer than this to another begins at its flank, in spacings.
+const FLANK: f64 = 1.2;
+/// Strength of nodes at a flank, at least: a weak point has done its work when a crack has passed it, and one-sided neighborhoods
+/// measure less well.
+const FLANK_STRENGTH: f64 = 1.2;
+/// Cosine of the angle to the flank below which it may.
+const FLANK_COSINE: f64 = 0.64;
+/// Highest speed of a crack over that of shear waves.
+const CRACK_SPEED: f64 = 0.5;
+/// Part of the breaking strain that the fitted strain of a node must have for a crack to begin there.
+const BORNE_OUT: f64 = 0.8;
+/// Time between two beginnings, in spacings over the speed of membrane waves.
+const REST: f64 = 3.0;
+
+/// Nodes of a piece that is rebuilt as a whole, at most.
+const SMALL_PIECE: usize = 40;
+
+/// How a shell breaks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FractureLaw {
+    /// Elastic strain at which a fiber breaks by tension, stretch less 1; infinite: never.
+    pub tension: f64,
+    /// Elastic strain on the outer side at which it breaks by bending; infinite: never.
+    pub bending: f64,
+    /// Part of the fibers of a node that break before a crack opens there.
+    pub microcracks: f64,
+    /// Thickness of the sheet [m].
+    pub thickness: f64,
+}
+
+impl FractureLaw {
+    /// Whether anything can break.
+    pub fn is_active(&self) -> bool {
+        self.tension.is_finite() || self.bending.is_finite()
+    }
+
+    fn limits(&self) -> BreakLimits {
+        BreakLimits { tension: self.tension, bending: self.bending, thickness: self.thickness }
+    }
+}
+
+/// Where and when a shell is asked whether it breaks.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    /// Time [s].
+    pub time: f64,
+    /// Positions of the nodes [m].
+    pub positions: &'a [DVec3],
+    /// Masses of the nodes [kg].
+    pub masses: &'a [f64],
+    /// Mass per volume [kg/m³].
+    pub density: f64,
+}
+
+/// What breaking did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Opened {
+    /// What to tell, if a crack opened or grew.
+    pub event: Option<CrackEvent>,
+    /// Elastic energy that appeared, or less than 0 that went [J].
+    pub energy: f64,
+    /// Longest step that the nodes around bear now [s].
+    pub step: f64,
+}
+
+/// The cracks of a shell.
+#[derive(Debug, Clone)]
+pub struct Fracture {
+    law: FractureLaw,
+    /// Strength of each node, in that of the material.
+    strengths: Vec<f64>,
+    /// The same with what tips take away. Written by `weaken`.
+    weakened: Vec<f64>,
+    pieces: Vec<Piece>,
+    tips: Vec<Tip>,
+    /// Fibers that broke without a crack, in rising order.
+    broken: Vec<Broken>,
+    /// No crack begins before [s].
+    ready: f64,
+    /// The shell before any crack.
+    whole: Whole,
+    grid: Grid,
+    /// Neighbors that nodes at cracks got in place of those they lost.
+    added: BTreeMap<u32, Vec<u32>>,
+    urgent: Vec<Urgent>,
+}
+
+/// A new piece of crack, and whether it ends for good.
+struct Growth {
+    piece: Piece,
+    ended: bool,
+}
+
+impl Fracture {
+    /// A whole shell, with the strength of each node in that of the material.
+    pub fn new(law: FractureLaw, shell: &Shell, strengths: Vec<f64>) -> Self {
+        Self {
+            law,
+            weakened: strengths.clone(),
+            strengths,
+            pieces: Vec::new(),
+            tips: Vec::new(),
+            broken: Vec::new(),
+            ready: f64::NEG_INFINITY,
+            whole: shell.whole(),
+            grid: Grid::new(&shell.nodes.positions, 1.5 * shell.spacing()),
+            added: BTreeMap::new(),
+            urgent: Vec::new(),
+        }
+    }
+
+    /// Changes the law.
+    pub fn set_law(&mut self, law: FractureLaw) {
+        self.law = law;
+    }
+
+    /// The pieces of all cracks, oldest first.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Breaks what is most urgent at the last `measure` of the shell, if anything is.
+    pub fn crack(&mut self, shell: &mut Shell, moment: &Moment) -> Option<Opened> {
+        self.urgent.clear();
+        shell.engine.urgent(&self.law.limits(), &self.weakened, &mut self.urgent);
+        let mut urgent = std::mem::take(&mut self.urgent);
+        urgent.sort_by(|a, b| b.urgency.total_cmp(&a.urgency).then((a.node, a.fiber).cmp(&(b.node, b.fiber))));
+        let opened = urgent.iter().find_map(|fiber| self.open_at(shell, moment, fiber));
+        self.urgent = urgent;
+        opened
+    }
+
+    fn ground<'a>(&'a self, shell: &'a Shell) -> Ground<'a> {
+        Ground {
+            shell,
+            whole: &self.whole.network,
+            grid: &self.grid,
+            pieces: &self.pieces,
+            law: &self.law,
+            h: shell.spacing(),
+        }
+    }
+
+    /// Opens or grows the crack that a fiber asks for; None when it must wait or may not.
+    fn open_at(&mut self, shell: &mut Shell, moment: &Moment, fiber: &Urgent) -> Option<Opened> {
+        if let Some(broken) = self.breaks_alone(shell, fiber) {
+            return Some(self.break_fiber(shell, moment, broken));
+        }
+        let place = shell.nodes.positions[fiber.node as usize];
+        let ground = self.ground(shell);
+        let growing = self.nearest_tip(&ground, place);
+        let waits = match growing {
+            Some(k) => moment.time < self.tips[k].ready,
+            None => moment.time < self.ready || self.is_shadowed(&ground, moment, place),
+        };
+        if waits {
+            return None;
+        }
+        let growths = match growing {
+            Some(k) => vec![self.grow(&ground, k, moment.time)],
+            None => self.begin(&ground, fiber, moment.time)?,
+        };
+        let event = CrackEvent {
+            time: moment.time,
+            body: 0,
+            place: moment.positions[fiber.node as usize],
+            rest: growths[0].piece.from,
+            direction: growths[0].piece.direction(),
+            length: growths.iter().map(|g| g.piece.from.distance(g.piece.to)).sum(),
+            begins: growing.is_none(),
+            bending: fiber.bends,
+        };
+        let first = self.pieces.len();
+        self.take(shell, moment, growing, growths);
+        let changes = self.changes(shell, first);
+        Some(self.apply(shell, moment, &changes, Some(event)))
+    }
+
+    /// The living tip that a place belongs to.
+    fn nearest_tip(&self, ground: &Ground, place: DVec3) -> Option<usize> {
+        let near = |tip: &Tip| {
+            let front = tip.at + 0.15 * ground.h * tip.direction;
+            let distance = tip.at.distance(place);
+            (tip.alive && distance < NEAR_TIP * ground.h && !ground.separated(front, place)).then_some(distance)
+        };
+        let all = self.tips.iter().enumerate().filter_map(|(k, tip)| Some((near(tip)?, k)));
+        all.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|(_, k)| k)
+    }
+
+    fn is_shadowed(&self, ground: &Ground, moment: &Moment, place: DVec3) -> bool {
+        let echo = ECHO * ground.h / waves(ground.shell, moment);
+        let counts = |t: &Tip| t.alive || moment.time < t.ready + echo;
+        self.tips.iter().any(|t| counts(t) && t.at.distance(place) < TIP_SHADOW * ground.h)
+    }
+
+    fn grow(&self, ground: &Ground, k: usize, time: f64) -> Growth {
+        let tip = &self.tips[k];
+        let way = ground.onward(tip);
+        let (to, ended) = ground.reach(tip.at, way, ADVANCE * ground.h, &tip.recent);
+        Growth { piece: Piece::new(tip.at, to, ground.up(tip.at), time), ended }
+    }
+
+    /// The one or two arms of a new crack.
+    fn begin(&self, ground: &Ground, fiber: &Urgent, time: f64) -> Option<Vec<Growth>> {
+        let i = fiber.node as usize;
+        let (shell, x) = (ground.shell, ground.shell.nodes.positions[i]);
+        let range = shell.network.fiber_range(i);
+        let ends = shell.network.ends(i, &shell.network.fibers[range.start + fiber.fiber as usize]);
+        let up = ground.up(x);
+        let chord = shell.nodes.positions[ends[1]] - shell.nodes.positions[ends[0]];
+        let way = match ground.outset(i) {
+            // One fiber alone may be mistaken where the sheet trembles.
+            Some((pull, _)) if pull < BORNE_OUT * self.weakened[i] => return None,
+            Some((_, way)) => way,
+            None => up.cross(chord).normalize_or_zero(),
+        };
+        if let Some(at) = self.flank(ground, x) {
+            let (at, along) = at;
+            let away = x - at;
+            let way = if way.dot(away) < 0.0 { -way } else { way };
+            if along.dot(way).abs() > FLANK_COSINE {
+                return None;
+            }
+            let start = at - 0.1 * ground.h * way;
+            let own: Vec<u32> = self.near_pieces(ground, at);
+            let (to, ended) = ground.reach(at, way, ADVANCE * ground.h, &own);
+            return Some(vec![Growth { piece: Piece::new(start, to, up, time), ended }]);
+        }
+        // Between the node and the end of the fiber across the crack, so that no node lies on it.
+        let across = up.cross(way);
+        let half = ends.map(|j| (shell.nodes.positions[j] - x).dot(across));
+        let offset = 0.5 * if half[0].abs() > half[1].abs() { half[0] } else { half[1] };
+        let start = x + offset.clamp(-0.5 * ground.h, 0.5 * ground.h) * across;
+        let arm = |way: DVec3| {
+            let (to, ended) = ground.reach(start, way, 0.6 * ADVANCE * ground.h, &[]);
+            Growth { piece: Piece::new(start, to, up, time), ended }
+        };
+        Some(vec![arm(way), arm(-way)])
+    }
+
+    /// The nearest place on a crack and its direction there, if that is near.
+    fn flank(&self, ground: &Ground, x: DVec3) -> Option<(DVec3, DVec3)> {
+        let all = self.pieces.iter().map(|p| (p.nearest(x), p.direction()));
+        let near = all.filter(|(at, _)| at.distance(x) < FLANK * ground.h);
+        near.min_by(|a, b| a.0.distance_squared(x).total_cmp(&b.0.distance_squared(x)))
+    }
+
+    fn near_pieces(&self, ground: &Ground, at: DVec3) -> Vec<u32> {
+        let near = |p: &Piece| p.nearest(at).distance(at) < 1.5 * ground.h;
+        (0..self.pieces.len() as u32).filter(|&k| near(&self.pieces[k as usize])).collect()
+    }
+
+    /// Takes new pieces and moves or makes their tips.
+    fn take(&mut self, shell: &Shell, moment: &Moment, growing: Option<usize>, growths: Vec<Growth>) {
+        let sheet = shell.sheet();
+        let shear = (sheet.young / (2.0 * (1.0 + sheet.poisson) * moment.density)).sqrt();
+        let first = self.pieces.len();
+        let count = growths.len();
+        for (k, Growth { piece, ended }) in growths.into_iter().enumerate() {
+            self.pieces.push(piece);
+            let recent = growing.map_or(NO_PIECES, |t| self.tips[t].recent);
+            // The arms of a new crack know each other.
+            let recent = if count > 1 { newer(recent, first + 1 - k) } else { recent };
+            let tip = Tip {
+                at: piece.to,
+                direction: piece.direction(),
+                ready: moment.time + piece.from.distance(piece.to) / (CRACK_SPEED * shear),
+                recent: newer(recent, first + k),
+                alive: !ended,
+            };
+            match growing {
+                Some(t) => self.tips[t] = tip,
+                None => self.tips.push(tip),
+            }
+        }
+        if growing.is_none() {
+            self.ready = moment.time + REST * shell.spacing() / waves(shell, moment);
+        }
+        self.weaken(shell);
+    }
+
+    /// Less strength before tips, and no weak points at flanks.
+    fn weaken(&mut self, shell: &Shell) {
+        self.weakened.clone_from(&self.strengths);
+        let flank = FLANK * shell.spacing();
+        for piece in &self.pieces {
+            self.grid.for_each_within(piece.disc.center, flank + piece.disc.radius, |i, _| {
+                if piece.nearest(shell.nodes.positions[i]).distance(shell.nodes.positions[i]) < flank {
+                    self.weakened[i] = self.strengths[i].max(FLANK_STRENGTH);
+                }
+            });
+        }
+        let reach = TIP_REACH * shell.spacing();
+        for tip in self.tips.iter().filter(|t| t.alive) {
+            self.grid.for_each_within(tip.at, reach, |i, _| {
+                if (shell.nodes.positions[i] - tip.at).dot(tip.direction) > -0.3 * reach {
+                    self.weakened[i] = TIP_STRENGTH * self.strengths[i];
+                }
+            });
+        }
+    }
+
+    /// The fiber as one that breaks without a crack; None: a crack opens.
+    fn breaks_alone(&self, shell: &Shell, fiber: &Urgent) -> Option<Broken> {
+        let i = fiber.node as usize;
+        let range = shell.network.fiber_range(i);
+        let all = range.len() as f64 / shell.fitted.membrane.0.intact[i].max(f64::MIN_POSITIVE);
+        let left = range.len() as f64 - 1.0;
+        if 1.0 - left / all >= self.law.microcracks {
+            return None;
+        }
+        let ends = shell.network.ends(i, &shell.network.fibers[range.start + fiber.fiber as usize]);
+        let [a, b] = ends.map(|j| j as u32);
+        Some([fiber.node, a.min(b), a.max(b)])
+    }
+
+    fn break_fiber(&mut self, shell: &mut Shell, moment: &Moment, broken: Broken) -> Opened {
+        let place = self.broken.partition_point(|b| *b < broken);
+        self.broken.insert(place, broken);
+        let list = self.list(&shell.nodes.positions, broken[0]);
+        self.apply(shell, moment, &[Change { node: broken[0], list }], None)
+    }
+
+    /// Rebuilds the shell where neighbors have changed, and looks what that did.
+    fn apply(&self, shell: &mut Shell, moment: &Moment, changes: &[Change], event: Option<CrackEvent>) -> Opened {
+        let mut region: Vec<u32> = changes.iter().map(|c| c.node).collect();
+        for _ in 0..2 {
+            let around: Vec<u32> =
+                region.iter().flat_map(|&i| shell.network.neighbors_of(i as usize)).copied().collect();
+            region.extend(around);
+            region.sort_unstable();
+            region.dedup();
+        }
+        let energy = |shell: &Shell| {
+            let (mut part, members) = shell.engine.subset(&region);
+            let positions: Vec<DVec3> = members.iter().map(|&i| moment.positions[i as usize]).collect();
+            part.measure(&positions);
+            part.energy().iter().sum::<f64>()
+        };
+        let before = energy(shell);
+        shell.rebuild(changes, &self.broken, &self.whole);
+        let after = energy(shell);
+        let (mut part, members) = shell.engine.subset(&region);
+        let rest: Vec<DVec3> = members.iter().map(|&i| shell.nodes.positions[i as usize]).collect();
+        let masses: Vec<f64> = members.iter().map(|&i| moment.masses[i as usize]).collect();
+        let frequency = highest_frequency(&mut part, &rest, &masses, shell.spacing());
+        Opened { event, energy: after - before, step: STEP_FRACTION * 2.0 / frequency.max(f64::MIN_POSITIVE) }
+    }
+}
+
+/// Speed of membrane waves [m/s].
+fn waves(shell: &Shell, moment: &Moment) -> f64 {
+    (shell.sheet().membrane() / (moment.density * shell.sheet().thickness)).sqrt()
+}
+
+/// Who is whose neighbor beside cracks: a function of the pieces alone.
+impl Fracture {
+    /// The nodes whose neighbors have changed by the pieces from `first` on, in rising order.
+    fn changes(&mut self, shell: &Shell, first: usize) -> Vec<Change> {
+        let positions = &shell.nodes.positions;
+        let h = shell.spacing();
+        let mut zone: Vec<u32> = Vec::new();
+        for piece in &self.pieces[first..] {
+            zone.extend(self.grid.within(piece.disc.center, piece.disc.radius + 4.0 * h));
+        }
+        zone.sort_unstable();
+        zone.dedup();
+        let mut touched = zone.clone();
+        for &i in &zone {
+            let new = self.replacements(shell, i);
+            if let Some(old) = self.added.remove(&i) {
+                touched.extend(old);
+            }
+            if !new.is_empty() {
+                touched.extend(&new);
+                self.added.insert(i, new);
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        let change = |i: u32| {
+            let list = self.list(positions, i);
+            let mut now = shell.network.neighbors_of(i as usize).to_vec();
+            let mut new = list.clone();
+            now.sort_unstable();
+            new.sort_unstable();
+            (now != new).then_some(Change { node: i, list })
+        };
+        let changes: Vec<Change> = touched.iter().filter_map(|&i| change(i)).collect();
+        self.with_small_pieces(shell, changes)
+    }
+
+    /// Adds the rest of pieces so small that they may have lost all nodes that measure a tensor.
+    fn with_small_pieces(&self, shell: &Shell, mut changes: Vec<Change>) -> Vec<Change> {
+        let known: BTreeMap<u32, Vec<u32>> = changes.iter().map(|c| (c.node, c.list.clone())).collect();
+        let near = |i: u32| match known.get(&i) {
+            Some(list) => list.clone(),
+            None => shell.network.neighbors_of(i as usize).to_vec(),
+        };
+        let mut seen: Vec<u32> = Vec::new();
+        for &start in known.keys() {
+            if seen.binary_search(&start).is_ok() {
+                continue;
+            }
+            let mut piece = vec![start];
+            let mut next = 0;
+            while next < piece.len() && piece.len() <= SMALL_PIECE {
+                let more: Vec<u32> = near(piece[next]).into_iter().filter(|j| !piece.contains(j)).collect();
+                piece.extend(more);
+                next += 1;
+            }
+            seen.extend(&piece);
+            seen.sort_unstable();
+            if piece.len() <= SMALL_PIECE {
+                let others = piece.iter().filter(|i| !known.contains_key(i));
+                changes.extend(others.map(|&i| Change { node: i, list: self.list(&shell.nodes.positions, i) }));
+            }
+        }
+        changes.sort_unstable_by_key(|c| c.node);
+        changes.dedup_by_key(|c| c.node);
+        changes
+    }
+
+    /// Nodes farther away that take the place of neighbors beyond cracks: neighbors of those that are left, so that what moved apart
+    /// is never joined.
+    fn replacements(&self, shell: &Shell, i: u32) -> Vec<u32> {
+        let (positions, whole) = (&shell.nodes.positions, &self.whole.network);
+        let x = positions[i as usize];
+        let near = self.pieces_near(x, 5.0 * shell.spacing());
+        let seen =
+            |a: u32, b: u32| !near.iter().any(|p| p.disc.separates(positions[a as usize], positions[b as usize]));
+        let own = whole.neighbors_of(i as usize);
+        let kept: Vec<u32> = own.iter().copied().filter(|&j| seen(i, j)).collect();
+        let wanted = own.len().min(shell.options.neighbors).saturating_sub(kept.len());
+        if wanted == 0 {
+            return Vec::new();
+        }
+        let beyond = |k: u32| whole.neighbors_of(k as usize).iter().copied().filter(move |&j| seen(k, j));
+        let mut others: Vec<u32> = kept.iter().flat_map(|&k| beyond(k)).collect();
+        others.retain(|j| *j != i && !own.contains(j));
+        let distance = |j: u32| positions[j as usize].distance_squared(x);
+        others.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
+        others.dedup();
+        others.into_iter().filter(|&j| seen(i, j)).take(wanted).collect()
+    }
+
+    /// The neighbors of a node now, nearest first.
+    fn list(&self, positions: &[DVec3], i: u32) -> Vec<u32> {
+        let x = positions[i as usize];
+        let own = self.whole.network.neighbors_of(i as usize);
+        let reach = own.iter().map(|&j| positions[j as usize].distance(x)).fold(0.0, f64::max);
+        let near = self.pieces_near(x, 2.0 * reach);
+        let seen = |j: u32| !near.iter().any(|p| p.disc.separates(x, positions[j as usize]));
+        let mut list: Vec<u32> = own.iter().copied().filter(|&j| seen(j)).collect();
+        list.extend(self.added.get(&i).into_iter().flatten());
+        list.extend(self.added.iter().filter(|(_, asked)| asked.contains(&i)).map(|(j, _)| j));
+        let distance = |j: u32| positions[j as usize].distance_squared(x);
+        list.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
+        list.dedup();
+        list.truncate(super::network::MOST_NEIGHBORS);
+        list
+    }
+
+    fn pieces_near(&self, x: DVec3, reach: f64) -> Vec<&Piece> {
+        self.pieces.iter().filter(|p| p.disc.center.distance(x) < reach + p.disc.radius).collect()
+    }
+}
+
+/// What survives a restart.
+impl Fracture {
+    /// Appends the cracks.
+    pub fn save(&self, out: &mut Vec<f64>) {
+        out.extend([self.pieces.len(), self.tips.len(), self.broken.len()].map(|n| n as f64));
+        out.push(self.ready);
+        out.extend(self.pieces.iter().flat_map(Piece::numbers));
+        out.extend(self.tips.iter().flat_map(Tip::numbers));
+        out.extend(self.broken.iter().flatten().map(|&i| f64::from(i)));
+    }
+
+    /// Puts back what `save` gave, with the shell as it was then but for its rest lengths and angles, and returns the rest of the
+    /// numbers; None when they do not fit.
+    pub fn load<'a>(&mut self, shell: &mut Shell, numbers: &'a [f64]) -> Option<&'a [f64]> {
+        let (&[pieces, tips, broken, ready], numbers) = numbers.split_first_chunk()?;
+        let count = |x: f64, size: usize| (x as usize).checked_mul(size);
+        let (piece_numbers, numbers) = numbers.split_at_checked(count(pieces, 10)?)?;
+        let (tip_numbers, numbers) = numbers.split_at_checked(count(tips, 11)?)?;
+        let (broken_numbers, numbers) = numbers.split_at_checked(count(broken, 3)?)?;
+        let nodes = shell.nodes.positions.len();
+        if broken_numbers.iter().any(|&i| i as usize >= nodes) {
+            return None;
+        }
+        let pieces: Vec<Piece> = piece_numbers.as_chunks::<10>().0.iter().map(Piece::from_numbers).collect();
+        let broken: Vec<Broken> = broken_numbers.as_chunks::<3>().0.iter().map(|b| b.map(|x| x as u32)).collect();
+        self.tips = tip_numbers.as_chunks::<11>().0.iter().map(Tip::from_numbers).collect();
+        self.ready = ready;
+        if pieces != self.pieces || broken != self.broken {
+            shell.make_whole(&self.whole);
+            self.added.clear();
+            (self.pieces, self.broken) = (pieces, broken);
+            let mut changes = self.changes(shell, 0);
+            for &[i, ..] in &self.broken {
+                if let Err(place) = changes.binary_search_by_key(&i, |c| c.node) {
+                    changes.insert(place, Change { node: i, list: self.list(&shell.nodes.positions, i) });
+                }
+            }
+            shell.rebuild(&changes, &self.broken, &self.whole);
+        }
+        self.weaken(shell);
+        Some(numbers)
+    }
+}
