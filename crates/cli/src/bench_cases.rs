@@ -56,6 +56,8 @@ pub const CASES: &[Case] = &[
     Case { name: "implicit-20k", model: "mls", measure: || elastic(27, "implicit", 4) },
     Case { name: "melt-20k", model: "mls", measure: melt },
     Case { name: "shell-12k", model: "shell", measure: poster },
+    Case { name: "foil-explicit", model: "shell", measure: || foil("explicit", 4096) },
+    Case { name: "foil-implicit", model: "shell", measure: || foil("implicit", 64) },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
@@ -129,6 +131,38 @@ fn poster() -> Result<Measured> {
         Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
     };
     step_on(make, 96)
+}
+
+/// Aluminium foil (70 GPa, 0.1 mm) of 502 nodes that falls over a bar; simulated seconds per CPU second are to be compared.
+fn foil(integrator: &str, substeps: u64) -> Result<Measured> {
+    let text = format!(
+        r#"
+        format = 1
+        name = "bench"
+        duration = "1 s"
+        integrator = "{integrator}"
+        [[body]]
+        name = "foil"
+        model = "shell"
+        shape = {{ kind = "sheet", size = [0.3, 0.3] }}
+        at = [0, 0.33, 0]
+        rotate = [0, 20, 0]
+        spacing = "15 mm"
+        material = {{ young = "70 GPa", poisson = 0.33, thickness = "0.1 mm", density = 2700, damping = 3 }}
+        surface = {{ kind = "none" }}
+        [[collider]]
+        name = "bar"
+        shape = {{ kind = "capsule", radius = 0.05, height = 0.5 }}
+        rotate = [0, 0, 90]
+        at = [0, 0.27, 0]
+        friction = 0.4
+        "#
+    );
+    let make = || -> Result<World> {
+        let scene = Scene::from_toml(&text, None, &[])?;
+        Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
+    };
+    step_on(make, substeps)
 }
 
 /// Times `substeps` steps of a world.

@@ -148,12 +148,40 @@ pub struct Workspace {
 /// `apply` writes A times its first argument; `precondition(i, r)` is entry i of the preconditioned residual. The residual
 /// is measured in the preconditioner's norm. Ends early at a direction without positive curvature.
 pub fn solve(
-    mut apply: impl FnMut(&[DVec3], &mut [DVec3]),
+    apply: impl FnMut(&[DVec3], &mut [DVec3]),
     precondition: impl Fn(usize, DVec3) -> DVec3 + Sync,
     right: &[DVec3],
     x: &mut Vec<DVec3>,
     stop: Stop,
     work: &mut Workspace,
+) -> Outcome {
+    iterate(apply, right, x, stop, work, |work, x, step| work.descend(x, step, &precondition))
+}
+
+/// `solve` with a preconditioner that sees the whole residual: it writes the preconditioned form of its first argument.
+pub fn solve_with(
+    apply: impl FnMut(&[DVec3], &mut [DVec3]),
+    mut precondition: impl FnMut(&[DVec3], &mut [DVec3]),
+    right: &[DVec3],
+    x: &mut Vec<DVec3>,
+    stop: Stop,
+    work: &mut Workspace,
+) -> Outcome {
+    iterate(apply, right, x, stop, work, |work, x, step| {
+        x.iter_mut().zip(&work.direction).for_each(|(x, p)| *x += *p * step);
+        work.residual.iter_mut().zip(&work.image).for_each(|(r, image)| *r -= *image * step);
+        precondition(&work.residual, &mut work.preconditioned);
+        dot(&work.residual, &work.preconditioned)
+    })
+}
+
+fn iterate(
+    mut apply: impl FnMut(&[DVec3], &mut [DVec3]),
+    right: &[DVec3],
+    x: &mut Vec<DVec3>,
+    stop: Stop,
+    work: &mut Workspace,
+    mut descend: impl FnMut(&mut Workspace, &mut [DVec3], f64) -> f64,
 ) -> Outcome {
     let n = right.len();
     x.clear();
@@ -164,7 +192,7 @@ pub fn solve(
         array.clear();
         array.resize(n, DVec3::ZERO);
     }
-    let start = work.descend(x, 0.0, &precondition);
+    let start = descend(work, x, 0.0);
     work.direction.copy_from_slice(&work.preconditioned);
     let (mut rz, mut iterations) = (start, 0);
     let target = stop.tolerance * stop.tolerance * start;
@@ -175,7 +203,7 @@ pub fn solve(
         if !(curvature > 0.0 && curvature.is_finite()) {
             break;
         }
-        let next = work.descend(x, rz / curvature, &precondition);
+        let next = descend(work, x, rz / curvature);
         let turn = next / rz;
         rz = next;
         let turned = work.direction.par_chunks_mut(CHUNK).zip(work.preconditioned.par_chunks(CHUNK));

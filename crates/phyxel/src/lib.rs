@@ -26,6 +26,7 @@ pub mod conjugate_gradient;
 pub mod kernel;
 pub mod linalg;
 pub mod materials;
+pub mod sparse;
 
 pub mod models;
 
@@ -46,6 +47,7 @@ mod flowing;
 mod groups;
 pub mod pins;
 mod setup;
+mod shell_step;
 mod step;
 mod watch;
 pub mod world;

@@ -36,7 +36,7 @@ impl World {
         self.phase("flow fit", |w| w.flow.fit(&w.points, &w.colliders));
         self.work +=
             self.phase("flow forces", |w| w.flow.add_forces(&mut w.points, &w.colliders, dt, &mut w.collider_impulses));
-        if !self.shells.is_empty() {
+        if !self.shells.is_empty() && !self.shells.is_implicit() {
             self.phase("shell forces", |w| w.shells.add_forces(&mut w.points, dt));
             self.phase("shell flow", |w| w.shells.flow(dt));
             self.switched += self.phase("shell fracture", |w| w.shells.break_fibers(&w.points, w.time));
@@ -45,7 +45,9 @@ impl World {
         if damps {
             self.phase("damp", |w| w.scratch.start_velocities.clone_from(&w.points.velocities));
         }
-        if self.implicit.is_some() {
+        if self.shells.is_implicit() {
+            self.phase("implicit solve", |w| w.solve_shells(dt));
+        } else if self.implicit.is_some() {
             self.phase("implicit solve", |w| w.solve_velocities(dt));
         } else {
             self.phase("stress", |w| w.dissipated += w.mls.flow_and_compute_stresses(&w.points, dt));
@@ -61,6 +63,10 @@ impl World {
         if self.implicit.is_some() {
             self.phase("reactions", |w| w.find_reactions(dt));
             self.phase("plastic flow", |w| w.flow(dt));
+        }
+        if self.shells.is_implicit() {
+            self.phase("shell flow", |w| w.flow_shells(dt));
+            self.switched += self.phase("shell fracture", |w| w.shells.break_fibers(&w.points, w.time));
         }
         self.time += dt;
         self.substeps += 1;
@@ -120,6 +126,9 @@ impl World {
             Some(_) => {
                 IMPLICIT_TIME_STEP.max(self.scene.time_step.unwrap_or(0.0)).min(self.body_contacts.max_travel_step())
             }
+            None if self.shells.is_implicit() => {
+                self.shells.implicit_time_step().min(self.body_contacts.max_travel_step())
+            }
             None => (self.mls.stable_time_step() * self.mls.step_reduction())
                 .min(self.flow.stable_time_step())
                 .min(self.shells.stable_time_step())
@@ -141,6 +150,7 @@ impl World {
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
         self.shells.measure(&self.points);
+        self.shells.forget();
         self.save_only_snapshot();
     }
 
@@ -161,7 +171,10 @@ impl World {
             }
             any = true;
         }
-        if any {
+        if self.shells.is_implicit() {
+            self.scratch.external.clear();
+            self.scratch.external.extend_from_slice(&self.points.forces);
+        } else if any {
             let points = &self.points;
             let power =
                 |i: usize| points.forces[i].dot(points.velocities[i] + 0.5 * dt * points.forces[i] / points.masses[i]);
@@ -217,13 +230,13 @@ impl World {
         self.undamped_time += dt;
         let models = self.flow.stable_time_step().min(self.shells.stable_time_step());
         let step = self.mls.stable_time_step().min(models);
-        self.implicit.is_some() || self.undamped_time >= (DAMPING_STEPS - 0.5) * step
+        self.is_implicit() || self.undamped_time >= (DAMPING_STEPS - 0.5) * step
     }
 
     /// Damps the velocities at the time of the positions, which lie between those before and after the kick. Damping the
     /// ones after it would feed vibrations that keep time with the damping steps.
     fn damp(&mut self) {
-        if self.implicit.is_none() {
+        if !self.is_implicit() {
             let velocities = self.points.velocities.par_chunks_mut(CHUNK);
             velocities.zip(self.scratch.start_velocities.par_chunks_mut(CHUNK)).for_each(|(velocities, before)| {
                 for (v, before) in velocities.iter_mut().zip(before) {
@@ -239,7 +252,7 @@ impl World {
                 self.damp_body(b, elapsed);
             }
         }
-        if self.implicit.is_none() {
+        if !self.is_implicit() {
             let velocities = self.points.velocities.par_chunks_mut(CHUNK);
             velocities.zip(self.scratch.start_velocities.par_chunks(CHUNK)).for_each(|(velocities, half_kicks)| {
                 velocities.iter_mut().zip(half_kicks).for_each(|(v, half_kick)| *v += *half_kick);
@@ -296,16 +309,10 @@ impl World {
 
     /// Pins and colliders as constraints on the velocities at the end of the step.
     fn gather_constraints(&mut self, dt: f64) {
+        let mut held = std::mem::take(&mut self.scratch.constraints.held);
+        self.gather_pins(dt, &mut held);
         let constraints = &mut self.scratch.constraints;
-        constraints.held.clear();
-        for pin in self.pins.iter().filter(|p| p.is_active(self.time)) {
-            let state = pin.motion.at(self.time + dt);
-            constraints.held.extend((0..pin.points.len()).map(|k| Held {
-                point: pin.points[k] as usize,
-                axes: pin.axes,
-                velocity: pin.wanted_velocity(k, &self.points, &state, dt),
-            }));
-        }
+        constraints.held = held;
         self.colliders.constraints(&self.points, dt, &mut self.scratch.contacts);
         constraints.contacts.clear();
         constraints.contacts.extend(self.scratch.contacts.iter().map(|c| ContactConstraint {
@@ -316,6 +323,25 @@ impl World {
             collider_velocity: c.collider_velocity,
         }));
         constraints.pairs.clone_from(&self.scratch.pairs);
+    }
+
+    /// Where the pins want their points to go.
+    pub(crate) fn gather_pins(&self, dt: f64, held: &mut Vec<Held>) {
+        held.clear();
+        for pin in self.pins.iter().filter(|p| p.is_active(self.time)) {
+            let state = pin.motion.at(self.time + dt);
+            held.extend((0..pin.points.len()).map(|k| Held {
+                point: pin.points[k] as usize,
+                axes: pin.axes,
+                velocity: pin.wanted_velocity(k, &self.points, &state, dt),
+            }));
+        }
+    }
+
+    /// Plastic flow of shells in an implicit step, at the strain that it ends with.
+    fn flow_shells(&mut self, dt: f64) {
+        self.shells.measure(&self.points);
+        self.shells.flow(dt);
     }
 
     /// What pins and colliders gave to the points: the change of momentum that internal forces and gravity do not explain.

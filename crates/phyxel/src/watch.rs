@@ -18,7 +18,7 @@ impl World {
             dt,
             finite: report.finite,
             max_speed: report.max_speed,
-            max_strain: if self.implicit.is_some() {
+            max_strain: if self.is_implicit() {
                 0.0
             } else {
                 self.mls.extremes().max_strain.max(self.shells.max_strain())
@@ -165,6 +165,7 @@ impl World {
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
         self.shells.measure(&self.points);
+        self.shells.forget();
     }
 
     fn culprit(&self) -> Culprit {
@@ -175,7 +176,7 @@ impl World {
             body: self.bodies.get(body as usize).map_or(String::new(), |b| b.name.clone()),
             point: self.points.ids.get(i).copied().unwrap_or(0),
             position: place.copied().unwrap_or_default(),
-            phase: if self.implicit.is_some() { "implicit solve" } else { "move" },
+            phase: if self.is_implicit() { "implicit solve" } else { "move" },
             overlapped: self.body_contacts.overlaps().iter().any(|o| o.body_a == body || o.body_b == body),
             degenerate: !self.shells.manages(body as usize) && self.mls.stencils().ranks.get(i).is_some_and(|&r| r < 3),
             volume_ratio: self.mls.extremes().min_det,

@@ -139,7 +139,9 @@ pub(crate) struct Scratch {
     pub constraints: Constraints,
     /// Velocities before the kick of a step that damps [m/s]; implicit steps all do.
     pub start_velocities: Vec<DVec3>,
-    /// Internal forces after it [N].
+    /// External forces of a step in which shells are integrated implicitly [N].
+    pub external: Vec<DVec3>,
+    /// Internal forces after it [N]; or, of shells, the impulses of pins and colliders [N s].
     pub internal: Vec<DVec3>,
     pub gradients: Vec<DMat3>,
     /// Plastic strains for the implicit solver.
@@ -199,7 +201,7 @@ impl World {
     }
     /// Whether the world is integrated implicitly.
     pub fn is_implicit(&self) -> bool {
-        self.implicit.is_some()
+        self.implicit.is_some() || self.shells.is_implicit()
     }
     /// Number of surfels of all bodies.
     pub fn surfel_count(&self) -> usize {

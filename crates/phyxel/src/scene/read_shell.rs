@@ -3,8 +3,7 @@
 use super::read_shape::Shapes;
 use super::reader::Table;
 use super::{
-    BodySpec, BreakSpec, EventAction, Integrator, MaterialSpec, ModelKind, Scene, ShapeSpec, ShellEnergy, ShellSpec,
-    WeakSpec,
+    BodySpec, BreakSpec, EventAction, MaterialSpec, ModelKind, Scene, ShapeSpec, ShellEnergy, ShellSpec, WeakSpec,
 };
 use crate::error::{Diagnostic, Result};
 
@@ -150,10 +149,6 @@ pub(super) fn check_shells(top: &Table, scene: &Scene) -> Result<()> {
         return Err(fault("body", what)
             .hint("one shell alone, with colliders; contact comes in a later version")
             .into());
-    }
-    if scene.integrator == Integrator::Implicit {
-        let what = "shells are stepped explicitly in this version".to_string();
-        return Err(fault("integrator", what).expected("\"auto\" or \"explicit\"").into());
     }
     let mut material = shell.material.clone();
     for (k, event) in scene.events.iter().enumerate() {

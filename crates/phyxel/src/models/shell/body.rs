@@ -23,6 +23,8 @@ pub struct Shell {
     pub(super) frames: Frames,
     pub(super) gas: Gas,
     spacing: f64,
+    /// Counts the networks it has had.
+    pub(super) version: u64,
 }
 
 impl Shell {
@@ -50,6 +52,7 @@ impl Shell {
             frames: Frames::new(&network, &nodes.positions),
             gas: Gas::new(&network, &nodes.areas, &nodes.positions),
             spacing: (2.0 * mean / 3f64.sqrt()).sqrt(),
+            version: 0,
             nodes,
             network,
             options,
@@ -59,6 +62,12 @@ impl Shell {
         };
         shell.pack();
         shell
+    }
+
+    /// Which of its networks it has; whoever keeps what depends on neighbors makes it anew when this has changed. Rises with every
+    /// change of the network.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// Packs the energy; rest lengths and angles that have flowed stay.
@@ -137,7 +146,6 @@ impl Shell {
         &self.network
     }
 
-    #[cfg(test)]
     pub(super) fn engine(&self) -> &Engine {
         &self.engine
     }

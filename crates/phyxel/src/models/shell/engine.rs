@@ -6,6 +6,7 @@
 
 pub(super) mod repack;
 mod urgency;
+pub(super) mod view;
 
 pub use urgency::{BreakLimits, Urgent};
 
@@ -436,7 +437,7 @@ struct Chunk<'a> {
 }
 
 /// Whether the machine adds four f64 at once. Products and sums are not fused, so the bits are the same with and without.
-fn wide_vectors() -> bool {
+pub(crate) fn wide_vectors() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("avx2");
     #[cfg(not(target_arch = "x86_64"))]

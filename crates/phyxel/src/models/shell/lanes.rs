@@ -8,12 +8,12 @@ use std::arch::x86_64::*;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 /// Number of lanes.
-pub(super) const LANES: usize = 4;
+pub(crate) const LANES: usize = 4;
 
 /// One number of four fibers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C, align(32))]
-pub(super) struct Lane<const W: bool>(pub [f64; LANES]);
+pub(crate) struct Lane<const W: bool>(pub [f64; LANES]);
 
 /// One vector of four fibers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -33,7 +33,7 @@ macro_rules! wide {
     ($w:ident, $instruction:ident($($operand:expr),*)) => {
         #[cfg(target_arch = "x86_64")]
         if $w {
-            // SAFETY: lanes are `W` only in code that runs where the instructions exist (`Engine::measure`).
+            // SAFETY: lanes are `W` only in code that runs where the instructions exist (`wide_vectors`).
             return Self(unsafe { store($instruction($(load($operand)),*)) });
         }
     };

@@ -1,4 +1,4 @@
-//! `ShellModel`: all shells of a world, stepped explicitly.
+//! `ShellModel`: all shells of a world, and their explicit steps; `stepping` has the implicit ones.
 
 use super::body::Shell;
 use super::cracks::{CrackEvent, Piece};
@@ -6,6 +6,7 @@ use super::fracture::{Fracture, FractureLaw, Moment};
 use super::law::{Sheet, ShellLaw};
 use super::network::{Nodes, frame};
 use super::plastic::ShellFlow;
+use super::stepping::ImplicitPart;
 use crate::models::mls::damping::RigidMotion;
 use crate::points::Points;
 use crate::scene::MaterialSpec;
@@ -82,10 +83,10 @@ impl ShellMaterial {
     }
 }
 
-struct Part {
-    body: usize,
-    range: Range<usize>,
-    shell: Shell,
+pub(super) struct Part {
+    pub(super) body: usize,
+    pub(super) range: Range<usize>,
+    pub(super) shell: Shell,
     density: f64,
     smoothing: f64,
     flow: ShellFlow,
@@ -97,12 +98,14 @@ struct Part {
     ahead: Vec<DVec3>,
     /// Its cracks, if it can break.
     fracture: Option<Fracture>,
+    /// Present when it is stepped implicitly.
+    pub(super) implicit: Option<Box<ImplicitPart>>,
 }
 
 /// All bodies that are thin shells.
 #[derive(Default)]
 pub struct ShellModel {
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
     /// Cracks that opened or grew since the last frame. Written by `break_fibers`.
     events: Vec<CrackEvent>,
 }
@@ -126,6 +129,7 @@ impl ShellModel {
                 plastic: b.flow.is_active(),
                 step,
                 ahead: Vec::new(),
+                implicit: None,
             }
         };
         Self { parts: bodies.into_iter().map(part).collect(), events: Vec::new() }
@@ -247,6 +251,11 @@ impl ShellModel {
         energy
     }
 
+    /// Whether a shell can break.
+    pub fn can_break(&self) -> bool {
+        self.parts.iter().any(|p| p.fracture.is_some())
+    }
+
     /// Cracks that opened or grew since the last call.
     pub fn take_events(&mut self) -> Vec<CrackEvent> {
         std::mem::take(&mut self.events)
@@ -287,6 +296,7 @@ impl ShellModel {
                 part.shell.save_rest(out);
             }
         }
+        self.save_paces(out);
     }
 
     /// Puts back what `save` gave and returns the rest of the numbers; None when there are too few.
@@ -303,7 +313,7 @@ impl ShellModel {
                 numbers = part.shell.load_rest(numbers)?;
             }
         }
-        Some(numbers)
+        self.load_paces(numbers)
     }
 
     /// Adds the elastic energy of each body at the present positions [J].

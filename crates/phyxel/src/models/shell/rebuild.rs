@@ -66,6 +66,7 @@ impl Shell {
         self.frames = Frames::new(&self.network, &self.nodes.positions);
         self.gas = Gas::new(&self.network, &self.nodes.areas, &self.nodes.positions);
         self.engine = Default::default();
+        self.version += 1;
         self.pack();
     }
 
@@ -114,6 +115,7 @@ impl Shell {
             sheet: &self.sheet,
         };
         self.engine.repack(&source, &changed, &states);
+        self.version += 1;
     }
 
     fn balance_again(&mut self, kind: Kind, whole: &Whole, changed: &[u32], first: &[bool]) {

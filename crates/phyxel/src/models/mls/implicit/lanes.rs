@@ -40,7 +40,7 @@ impl List<'_> {
 
 /// Runs a piece of work compiled for the widest instructions that keep the bits, so that the loops below are inlined.
 #[inline]
-pub(super) fn widest(work: impl FnOnce()) {
+pub(crate) fn widest(work: impl FnOnce()) {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") {
         #[allow(unsafe_code, reason = "the processor has been asked for AVX2 on the line above")]

@@ -10,6 +10,7 @@ mod lanes;
 mod operator;
 
 pub use constraints::{Constraints, ContactConstraint, Held, PairPenalty, STICK_SPEED};
+pub(crate) use lanes::widest;
 
 use super::stencils::Stencils;
 use crate::conjugate_gradient::{self, CHUNK, Stop, Workspace, chunked_sum, dot};

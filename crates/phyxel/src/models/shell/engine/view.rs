@@ -1,0 +1,85 @@
+//! The packed energy, fiber by fiber, for those who linearize it.
+
+use super::{Engine, Terms};
+use crate::models::shell::fiber::Knots;
+use crate::models::shell::lanes::LANES;
+use crate::models::shell::law::FiberTerm;
+use glam::DVec3;
+
+/// One node's part of the energy.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::models::shell) struct CenterView<'a> {
+    /// Its neighbors, in fan order.
+    pub neighbors: &'a [u32],
+    /// Whether the fan goes all around.
+    pub closed: bool,
+    /// Stiffness of mean and deviator, of stretching and of bending [J].
+    pub stiffness: [[f64; 2]; 2],
+}
+
+/// One fiber's part of it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::models::shell) struct FiberView {
+    /// Places of the ends among the neighbors.
+    pub ends: [usize; 2],
+    /// Knot spacings.
+    pub knots: Knots,
+    /// Rest length now [m].
+    pub rest_length: f64,
+    /// Rest angle now [rad].
+    pub rest_angle: f64,
+    /// Curvature per angle [1/m].
+    pub per_turn: f64,
+    /// Part in stretching and in bending.
+    pub terms: [FiberTerm; 2],
+}
+
+impl Engine {
+    /// Number of nodes.
+    pub(in crate::models::shell) fn len(&self) -> usize {
+        self.centers.len()
+    }
+
+    /// Least part of the bending energy that counts.
+    pub(in crate::models::shell) fn least_guard(&self) -> f64 {
+        self.floor
+    }
+
+    /// Node `i`.
+    pub(in crate::models::shell) fn center(&self, i: usize) -> CenterView<'_> {
+        let center = &self.centers[i];
+        CenterView {
+            neighbors: &self.neighbors[center.first as usize..][..usize::from(center.neighbors)],
+            closed: center.closed,
+            stiffness: [center.membrane, center.bending],
+        }
+    }
+
+    /// The fibers through node `i`.
+    pub(in crate::models::shell) fn fibers(&self, i: usize) -> impl Iterator<Item = FiberView> + '_ {
+        let center = &self.centers[i];
+        let groups = &self.groups[center.first_group as usize..][..usize::from(center.groups)];
+        groups.iter().flat_map(|g| (0..LANES).map(move |k| (g, k))).filter(|(g, k)| g.rest_lengths.0[*k] > 0.0).map(
+            |(g, k)| FiberView {
+                ends: g.ends.map(|ends| usize::from(ends[k])),
+                knots: Knots { h1: g.h1.0[k], h2: 2.0 - g.h1.0[k] },
+                rest_length: g.rest_lengths.0[k],
+                rest_angle: g.rest_angle.0[k],
+                per_turn: g.per_turn.0[k],
+                terms: [g.membrane.get(k), g.bending.get(k)],
+            },
+        )
+    }
+}
+
+impl Terms {
+    fn get(&self, lane: usize) -> FiberTerm {
+        let vector = |v: &super::StoredVector| DVec3::new(v.x.0[lane], v.y.0[lane], v.z.0[lane]);
+        FiberTerm {
+            tensor: vector(&self.tensor),
+            plain: vector(&self.plain),
+            response: vector(&self.response),
+            residual: self.residual.0[lane],
+        }
+    }
+}

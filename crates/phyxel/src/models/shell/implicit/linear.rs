@@ -1,0 +1,358 @@
+//! The stiffness of a shell, positive semidefinite by construction.
+//!
+//! Each node's energy is a sum of squares of what its fibers measure. Gauss and Newton keep of its second derivative the squares of
+//! the first derivatives: B ᵀB with one row of B per square. What is left out is of either sign, but for the part by which a taut
+//! fiber resists being turned, which is kept: the square of the gradient of its length, and pull over length for its two chords.
+
+use super::super::engine::Engine;
+use super::super::engine::view::{CenterView, FiberView};
+use crate::linalg::outer;
+use crate::sparse::BlockMatrix;
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+
+/// Rows come in groups of so many numbers.
+const WIDE: usize = 4;
+/// Nodes per parallel task.
+const CHUNK: usize = 32;
+
+/// The rows of B of all nodes, and where their products go.
+#[derive(Debug, Clone, Default)]
+pub struct Linearization {
+    /// Neighbors of each node and then itself, node after node.
+    members: Vec<u32>,
+    /// First member of each node, and the end.
+    starts: Vec<u32>,
+    /// What each node wrote.
+    centers: Vec<Center>,
+    /// Per entry of the matrix at or left of the diagonal, the pairs of members whose products it is: first, and the end.
+    gathered: Vec<u32>,
+    /// Node and its two members.
+    pairs: Vec<Pair>,
+    /// Entry of the matrix across the diagonal from each.
+    mirrors: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    center: u32,
+    row: u16,
+    column: u16,
+}
+
+/// One node's rows.
+#[derive(Debug, Clone, Default)]
+struct Center {
+    /// Number of rows, a multiple of `WIDE`.
+    rows: usize,
+    /// Derivatives: member, axis, row.
+    numbers: Vec<f64>,
+    /// Stiffness of the chord to each neighbor [N/m]; empty where no fiber is taut.
+    chords: Vec<DMat3>,
+}
+
+impl Linearization {
+    /// Of a network, and the zero matrix it fills.
+    pub fn new(engine: &Engine) -> (Self, BlockMatrix) {
+        let n = engine.len();
+        let mut new = Self { starts: vec![0], centers: vec![Center::default(); n], ..Self::default() };
+        for i in 0..n {
+            new.members.extend(engine.center(i).neighbors);
+            new.members.push(i as u32);
+            new.starts.push(new.members.len() as u32);
+        }
+        let matrix = BlockMatrix::of_cliques(n, (0..n).map(|c| new.members_of(c)));
+        let mut found: Vec<(usize, Pair)> = Vec::new();
+        for c in 0..n {
+            let members = new.members_of(c);
+            for (row, &i) in members.iter().enumerate() {
+                for (column, &j) in members.iter().enumerate().filter(|(_, j)| **j <= i) {
+                    if let Some(place) = matrix.place(i as usize, j as usize) {
+                        found.push((place, Pair { center: c as u32, row: row as u16, column: column as u16 }));
+                    }
+                }
+            }
+        }
+        found.sort_by_key(|(place, pair)| (*place, pair.center));
+        new.gathered = vec![0; matrix.blocks.len() + 1];
+        found.iter().for_each(|(place, _)| new.gathered[place + 1] += 1);
+        (0..matrix.blocks.len()).for_each(|k| new.gathered[k + 1] += new.gathered[k]);
+        new.pairs = found.into_iter().map(|(_, pair)| pair).collect();
+        new.mirrors = vec![0; matrix.blocks.len()];
+        for i in 0..n {
+            for k in matrix.starts[i]..matrix.starts[i + 1] {
+                let mirror = matrix.place(matrix.columns[k as usize] as usize, i);
+                new.mirrors[k as usize] = mirror.unwrap_or(k as usize) as u32;
+            }
+        }
+        (new, matrix)
+    }
+
+    fn members_of(&self, c: usize) -> &[u32] {
+        &self.members[self.starts[c] as usize..self.starts[c + 1] as usize]
+    }
+
+    /// Linearizes at positions [m].
+    pub fn measure(&mut self, engine: &Engine, positions: &[DVec3]) {
+        self.centers.par_iter_mut().enumerate().with_min_len(CHUNK).for_each(|(i, out)| out.fill(engine, i, positions));
+    }
+
+    /// Writes `scale` times the stiffness [N/m], with `diagonal` added on the diagonal.
+    pub fn assemble(&self, scale: f64, diagonal: &[DMat3], matrix: &mut BlockMatrix) {
+        let (starts, columns) = (&matrix.starts, &matrix.columns);
+        let mut rows: Vec<&mut [DMat3]> = Vec::with_capacity(diagonal.len());
+        let mut rest = &mut matrix.blocks[..];
+        for i in 0..diagonal.len() {
+            let (row, later) = rest.split_at_mut((starts[i + 1] - starts[i]) as usize);
+            rows.push(row);
+            rest = later;
+        }
+        rows.par_iter_mut().enumerate().with_min_len(CHUNK).for_each(|(i, row)| {
+            for (k, block) in row.iter_mut().enumerate() {
+                let place = starts[i] as usize + k;
+                let range = self.gathered[place] as usize..self.gathered[place + 1] as usize;
+                *block = scale * self.pairs[range].iter().fold(DMat3::ZERO, |sum, pair| sum + self.product(*pair));
+                if columns[place] as usize == i {
+                    *block += diagonal[i];
+                }
+            }
+        });
+        // What lies right of the diagonal is known now.
+        for i in 0..diagonal.len() {
+            for place in starts[i] as usize..starts[i + 1] as usize {
+                if columns[place] as usize > i {
+                    matrix.blocks[place] = matrix.blocks[self.mirrors[place] as usize].transpose();
+                }
+            }
+        }
+    }
+
+    /// Block of two members of a node.
+    fn product(&self, pair: Pair) -> DMat3 {
+        let center = &self.centers[pair.center as usize];
+        let numbers = |member: u16| &center.numbers[usize::from(member) * 3 * center.rows..][..3 * center.rows];
+        let (row, column) = (numbers(pair.row), numbers(pair.column));
+        let mut columns = [[0.0; 3]; 3];
+        for (c, out) in columns.iter_mut().enumerate() {
+            let b = &column[c * center.rows..][..center.rows];
+            for (r, out) in out.iter_mut().enumerate() {
+                let a = &row[r * center.rows..][..center.rows];
+                let mut sums = [0.0; WIDE];
+                for (a, b) in a.as_chunks::<WIDE>().0.iter().zip(b.as_chunks::<WIDE>().0) {
+                    (0..WIDE).for_each(|l| sums[l] += a[l] * b[l]);
+                }
+                *out = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+            }
+        }
+        let block = DMat3::from_cols_array_2d(&columns);
+        if center.chords.is_empty() { block } else { block + center.chord(pair) }
+    }
+}
+
+impl Center {
+    /// What taut chords add to the block of two members.
+    fn chord(&self, pair: Pair) -> DMat3 {
+        let own = self.chords.len();
+        match (usize::from(pair.row), usize::from(pair.column)) {
+            (r, c) if r == own && c == own => self.chords.iter().fold(DMat3::ZERO, |sum, k| sum + *k),
+            (r, c) if r == c => self.chords[r],
+            (r, c) if r == own => -self.chords[c],
+            (r, c) if c == own => -self.chords[r],
+            _ => DMat3::ZERO,
+        }
+    }
+
+    fn fill(&mut self, engine: &Engine, i: usize, positions: &[DVec3]) {
+        let center = engine.center(i);
+        let fan = Fan::new(&center, i, positions);
+        let fibers: Vec<Measured> = engine.fibers(i).map(|f| Measured::new(f, &fan, engine.least_guard())).collect();
+        let mut rows = Rows { members: center.neighbors.len() + 1, ..Rows::default() };
+        self.chords.clear();
+        for kind in 0..2 {
+            rows.add_tensor(kind, center.stiffness[kind], &fibers, &fan);
+            rows.add_residuals(kind, &fibers, &fan);
+        }
+        let stress = Stress::new(center.stiffness[0], &fibers);
+        for fiber in &fibers {
+            // Derivative of the energy by strain; a taut fiber resists turning.
+            let pull = stress.pull(fiber);
+            if pull > 0.0 {
+                rows.add_taut(fiber, pull);
+                self.chords.resize(center.neighbors.len(), DMat3::ZERO);
+                for end in fiber.view.ends {
+                    let length = fan.d[end].length();
+                    let unit = fan.d[end] / length.max(f64::MIN_POSITIVE);
+                    let stiffness = pull * fiber.length / (fiber.view.rest_length.powi(2) * length);
+                    if stiffness.is_finite() {
+                        self.chords[end] += stiffness * (DMat3::IDENTITY - outer(unit, unit));
+                    }
+                }
+            }
+        }
+        rows.write(self);
+    }
+}
+
+/// Vectors to the neighbors, and the fan normal.
+struct Fan {
+    d: Vec<DVec3>,
+    closed: bool,
+    normal: DVec3,
+}
+
+impl Fan {
+    fn new(center: &CenterView, i: usize, positions: &[DVec3]) -> Self {
+        let d: Vec<DVec3> = center.neighbors.iter().map(|&j| positions[j as usize] - positions[i]).collect();
+        let mut fan = Self { d, closed: center.closed, normal: DVec3::ZERO };
+        fan.normal = fan.pairs().map(|(f, g)| fan.d[f].cross(fan.d[g])).sum();
+        fan
+    }
+
+    /// Neighbors that follow each other.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let count = self.d.len();
+        let around = (self.closed && count > 1).then(|| (count - 1, 0));
+        (1..count).map(|g| (g - 1, g)).chain(around)
+    }
+}
+
+/// What a fiber measures, and its gradient.
+struct Measured {
+    view: FiberView,
+    length: f64,
+    /// Strain and change of curvature [1/m].
+    values: [f64; 2],
+    /// Gradients of these by the ends.
+    ends: [[DVec3; 2]; 2],
+    /// Gradient of the length by the ends.
+    length_ends: [DVec3; 2],
+    /// Gradient of the curvature by the fan normal.
+    normal: DVec3,
+}
+
+impl Measured {
+    fn new(view: FiberView, fan: &Fan, least_guard: f64) -> Self {
+        let [d1, d2] = view.ends.map(|e| fan.d[e]);
+        let length = view.knots.length(d1, d2);
+        let angle = view.knots.angle(d1, d2, fan.normal);
+        let per_rest2 = 1.0 / (view.rest_length * view.rest_length);
+        let per_turn = view.per_turn * angle.guard.max(least_guard);
+        let slope = length.value * per_rest2;
+        Self {
+            view,
+            length: length.value,
+            values: [0.5 * length.value * length.value * per_rest2 - 0.5, (angle.value - view.rest_angle) * per_turn],
+            ends: [length.ends.map(|g| slope * g), angle.ends.map(|g| per_turn * g)],
+            length_ends: length.ends,
+            normal: per_turn * angle.normal,
+        }
+    }
+}
+
+/// The stress of stretching of a node.
+struct Stress {
+    stress: DVec3,
+    plain: DVec3,
+}
+
+impl Stress {
+    fn new([mean, deviator]: [f64; 2], fibers: &[Measured]) -> Self {
+        let e: DVec3 = fibers.iter().map(|f| f.view.terms[0].tensor * f.values[0]).sum();
+        let plain = fibers.iter().map(|f| f.view.terms[0].plain * f.values[0]).sum();
+        Self { stress: DVec3::new(mean * e.x, deviator * e.y, deviator * e.z), plain }
+    }
+
+    fn pull(&self, fiber: &Measured) -> f64 {
+        let term = &fiber.view.terms[0];
+        term.tensor.dot(self.stress) + term.residual * (fiber.values[0] - term.response.dot(self.plain))
+    }
+}
+
+/// Rows of B, one after the other: gradients by the neighbors and, at last, by the node itself.
+#[derive(Default)]
+struct Rows {
+    members: usize,
+    numbers: Vec<DVec3>,
+}
+
+impl Rows {
+    fn next(&mut self) -> &mut [DVec3] {
+        let start = self.numbers.len();
+        self.numbers.resize(start + self.members, DVec3::ZERO);
+        &mut self.numbers[start..]
+    }
+
+    /// The square of a weighted sum of what the fibers measure.
+    fn add(&mut self, kind: usize, fibers: &[Measured], fan: &Fan, weight: impl Fn(usize) -> f64) {
+        let row = self.next();
+        let mut normal = DVec3::ZERO;
+        for (k, fiber) in fibers.iter().enumerate() {
+            let weight = weight(k);
+            for end in 0..2 {
+                row[fiber.view.ends[end]] += weight * fiber.ends[kind][end];
+            }
+            normal += weight * fiber.normal;
+        }
+        if kind == 1 {
+            for (f, g) in fan.pairs() {
+                row[f] += fan.d[g].cross(normal);
+                row[g] += normal.cross(fan.d[f]);
+            }
+        }
+        close(row);
+    }
+
+    fn add_tensor(&mut self, kind: usize, [mean, deviator]: [f64; 2], fibers: &[Measured], fan: &Fan) {
+        for (component, stiffness) in [mean, deviator, deviator].into_iter().enumerate() {
+            if stiffness > 0.0 {
+                let root = stiffness.sqrt();
+                self.add(kind, fibers, fan, |k| root * fibers[k].view.terms[kind].tensor[component]);
+            }
+        }
+    }
+
+    fn add_residuals(&mut self, kind: usize, fibers: &[Measured], fan: &Fan) {
+        for (j, own) in fibers.iter().enumerate() {
+            let term = own.view.terms[kind];
+            if term.residual > 0.0 {
+                let root = term.residual.sqrt();
+                let weight = |k: usize| {
+                    let explained = term.response.dot(fibers[k].view.terms[kind].plain);
+                    root * (f64::from(u8::from(j == k)) - explained)
+                };
+                self.add(kind, fibers, fan, weight);
+            }
+        }
+    }
+
+    fn add_taut(&mut self, fiber: &Measured, pull: f64) {
+        let root = pull.sqrt() / fiber.view.rest_length;
+        let row = self.next();
+        for end in 0..2 {
+            row[fiber.view.ends[end]] += root * fiber.length_ends[end];
+        }
+        close(row);
+    }
+
+    fn write(&self, out: &mut Center) {
+        let rows = self.numbers.len() / self.members;
+        out.rows = rows.next_multiple_of(WIDE);
+        out.numbers.clear();
+        out.numbers.resize(3 * self.members * out.rows, 0.0);
+        for (r, row) in self.numbers.chunks_exact(self.members).enumerate() {
+            for (m, g) in row.iter().enumerate() {
+                for (axis, x) in g.to_array().into_iter().enumerate() {
+                    // What is not finite has no direction to resist in.
+                    out.numbers[(3 * m + axis) * out.rows + r] = if x.is_finite() { x } else { 0.0 };
+                }
+            }
+        }
+    }
+}
+
+/// The gradient by the node itself: nothing changes when all move alike.
+fn close(row: &mut [DVec3]) {
+    if let Some((own, others)) = row.split_last_mut() {
+        *own = -others.iter().sum::<DVec3>();
+    }
+}
