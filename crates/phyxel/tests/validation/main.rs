@@ -6,6 +6,7 @@
 mod fields;
 mod heat;
 mod lab;
+mod melt;
 mod motion;
 mod plastic;
 mod shells;

@@ -2,7 +2,7 @@
 
 use crate::lab::{Want, check, run, strain, world};
 use phyxel::materials::PlasticLaw;
-use phyxel::materials::plastic::norm;
+use phyxel::materials::plastic::{Symmetric, isotropic_stress, metric};
 use phyxel::run::Simulation;
 
 /// plastic-uniaxial without hardening: 0.2 x 0.05 x 0.05 m, 4 points across, E = 10 MPa, yield at 0.1 MPa, pulled slowly to
@@ -44,9 +44,8 @@ probe = [
     let set = (1.0 + middle(&world, 0)).ln();
     let wanted = (1.0 + along).ln() - 0.01;
     let volume = world.probe_values()[1] / world.points().volumes.iter().sum::<f64>();
-    // Additive plasticity in Green strain differs from that in logarithmic strain by the order of the strain: 3 % more.
-    check("plastic-uniaxial | stress at yield [Pa]", Want::Near(1e5), [0.05, 0.001], 0.08, stress);
-    check("plastic-uniaxial | set", Want::Near(wanted), [0.05, 0.002], 0.08, set);
+    check("plastic-uniaxial | stress at yield [Pa]", Want::Near(1e5), [0.05, 0.001], 0.05, stress);
+    check("plastic-uniaxial | set", Want::Near(wanted), [0.05, 0.002], 0.05, set);
     check("plastic-uniaxial | volume ratio after unloading", Want::About(1.0), [0.005, 1e-6], 0.005, volume);
 }
 
@@ -56,18 +55,34 @@ probe = [
 fn relaxation_at_held_shape() {
     let (two_mu, limit) = (1e6 / 1.3, 1e4);
     let law = PlasticLaw { yield_strain: limit / two_mu, creep: 5.0, limit: 0.5 };
-    let size = 3e4 / two_mu;
-    let green = [size * (2f64 / 3.0).sqrt(), -size / 6f64.sqrt(), -size / 6f64.sqrt(), 0.0, 0.0, 0.0];
+    let lambda = 1e6 * 0.3 / (1.3 * 0.4);
+    let stress = |e: &Symmetric| isotropic_stress(lambda, two_mu, e);
+    // Deviatoric Kirchhoff stress of the stretch diag(exp(a), exp(-a/2), exp(-a/2)) [Pa].
+    let kirchhoff = |a: f64, plastic: &Symmetric| {
+        let squares = [(2.0 * a).exp(), (-a).exp(), (-a).exp()];
+        let green: Symmetric = std::array::from_fn(|k| if k < 3 { 0.5 * (squares[k] - 1.0) } else { 0.0 });
+        let s = stress(&std::array::from_fn(|k| green[k] - plastic[k]));
+        let along: [f64; 3] = std::array::from_fn(|k| squares[k] * s[k]);
+        let mean = along.iter().sum::<f64>() / 3.0;
+        (green, along.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>().sqrt())
+    };
+    // The stretch at which it is 30 kPa.
+    let (mut low, mut high) = (0.0, 0.1);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if kirchhoff(middle, &[0.0; 6]).1 < 3e4 { low = middle } else { high = middle }
+    }
     let mut plastic = [0.0; 6];
     for step in 1..=500 {
-        let change = law.over(1e-3).change(&green, &plastic);
+        let (green, _) = kirchhoff(low, &plastic);
+        let change = law.over(1e-3).change(&green, &metric(&plastic), &plastic, two_mu, stress);
         plastic.iter_mut().zip(change).for_each(|(p, c)| *p += c);
-        let stress = two_mu * norm(&std::array::from_fn(|k| green[k] - plastic[k]));
+        let stress = kirchhoff(low, &plastic).1;
         let t = f64::from(step) * 1e-3;
         if let 100 | 200 | 500 = step {
             let want = limit + (3e4 - limit) * (-5.0 * t).exp();
             let label = format!("plastic-relaxation | stress norm at {t} s [Pa]");
-            check(&label, Want::Near(want), [0.02, 0.005], 0.005, stress);
+            check(&label, Want::Near(want), [0.02, 0.005], 0.02, stress);
         }
     }
 }

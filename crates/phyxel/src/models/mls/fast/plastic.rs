@@ -7,7 +7,7 @@
 use super::algebra::{LaneSums, StressLanes};
 use super::layout::{Block, LANES, StiffnessBlock};
 use super::real::Real;
-use crate::materials::plastic::{Flow, Symmetric, contract};
+use crate::materials::plastic::{Flow, Symmetric, contract, isotropic_stress, metric};
 
 /// Plastic state of eight points, one per lane. Written by pass 1.
 #[derive(Clone, Debug)]
@@ -64,7 +64,8 @@ pub(crate) fn flow<T: Real>(
         let g = [green(0, 0), green(1, 1), green(2, 2), green(1, 2), green(2, 0), green(0, 1)];
         let stress = |strain: &Symmetric| stress_of(block, stiffness, l, strain);
         let old = plastic.of(l);
-        let mut change = flows[plastic.bodies[l] as usize].with_room_for(&old).change(&g, &old);
+        let law = flows[plastic.bodies[l] as usize].with_room_for(&old);
+        let mut change = law.change(&g, &metric(&old), &old, shear_of(block, stiffness, l), stress);
         let elastic: Symmetric = std::array::from_fn(|k| g[k] - old[k]);
         let taken = contract(&stress(&elastic), &change) - 0.5 * contract(&stress(&change), &change);
         if taken < 0.0 {
@@ -99,15 +100,25 @@ pub(crate) fn flow<T: Real>(
 #[inline(always)]
 fn stress_of<T: Real>(block: &Block<T>, stiffness: Option<&StiffnessBlock<T>>, l: usize, e: &Symmetric) -> Symmetric {
     let Some(full) = stiffness else {
-        let (lambda, two_mu) = (block.lambda[l].f64(), block.two_mu[l].f64());
-        let trace = lambda * (e[0] + e[1] + e[2]);
-        return std::array::from_fn(|k| two_mu * e[k] + if k < 3 { trace } else { 0.0 });
+        return isotropic_stress(block.lambda[l].f64(), block.two_mu[l].f64(), e);
     };
     std::array::from_fn(|p| {
         (0..6).fold(0.0, |sum, q| {
-            let (row, column) = (p.min(q), p.max(q));
-            let c = full[row * 6 - row * (row + 1) / 2 + column][l].f64();
+            let c = full[entry(p.min(q), p.max(q))][l].f64();
             sum + c * if q < 3 { e[q] } else { 2.0 * e[q] }
         })
     })
+}
+
+/// Twice the shear modulus of one lane, the mean of the three where they differ [Pa].
+#[inline(always)]
+fn shear_of<T: Real>(block: &Block<T>, stiffness: Option<&StiffnessBlock<T>>, l: usize) -> f64 {
+    let Some(full) = stiffness else { return block.two_mu[l].f64() };
+    2.0 / 3.0 * (3..6).map(|k| full[entry(k, k)][l].f64()).sum::<f64>()
+}
+
+/// Where the upper half of a 6 by 6 matrix keeps an entry.
+#[inline(always)]
+fn entry(row: usize, column: usize) -> usize {
+    row * 6 - row * (row + 1) / 2 + column
 }

@@ -300,7 +300,7 @@ impl FlowModel {
             }
         });
         let constants = &mut self.packed.constants;
-        walls::feel(&mut self.near_walls, pairs, &points.positions, colliders, |s, density| {
+        walls::feel(&mut self.near_walls, pairs, &points.positions, colliders, scale.full_density, |s, density| {
             constants[s / LANES].wall.0[s % LANES] += density as f32;
         });
     }
@@ -346,8 +346,7 @@ impl FlowModel {
         for near in &self.near_walls {
             let s = near.slot as usize;
             let i = self.pairs.points[s] as usize;
-            let pressure = self.packed.pressure(s) * self.scale.full_density;
-            let force = walls::push(near, points.volumes[i], self.pairs.sizes[s], pressure);
+            let force = walls::push(near, points.volumes[i], self.pairs.sizes[s], self.packed.pressure(s));
             points.forces[i] += force;
             impulses[near.collider as usize] += force * dt;
             work += dt * force.dot(colliders.list[near.collider as usize].velocity_at(points.positions[i]));

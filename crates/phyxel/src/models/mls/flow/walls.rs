@@ -1,7 +1,10 @@
 //! Walls as neighbors: a collider fills the part of a melted point's neighborhood that lies behind its face.
 //!
 //! Without it the layer at a wall sees half a neighborhood, takes in too many points and the pool sinks. The face is
-//! taken as plane. Density and force follow from the spiky kernel integrated over the half-space.
+//! taken as plane. The density follows from the spiky kernel integrated over the half-space, and the force is its share of the
+//! gradient of the pressure's energy. In a full lattice the same force comes once more from the energies of the neighbors;
+//! here the contact with the collider gives it. Doubling the force instead, as if the pressure were mirrored behind the
+//! face, is no gradient: points that rattle at the wall gain energy and a pool never comes to rest.
 
 use super::pairs::{Kind, Pairs, SUPPORT};
 use crate::contact::Colliders;
@@ -11,13 +14,17 @@ use rayon::prelude::*;
 /// Farthest that a point and a wall come nearer while lists hold, in spacings.
 const APPROACH: f64 = 1.0;
 
+/// How far around a point the slope of the distance is measured, in spacings. In a corner the nearest face changes at a
+/// line; a slope that jumps there would throw points to and fro.
+const BLUR: f64 = 0.25;
+
 /// A slot near a collider.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near {
     pub slot: u32,
     pub collider: u32,
-    /// Outward normal of the collider there.
-    normal: DVec3,
+    /// Slope of the distance: the outward normal of the face, and shorter than that where two faces are equally near.
+    slope: DVec3,
     /// Distance of the point from the face [m].
     distance: f64,
 }
@@ -29,7 +36,7 @@ pub(crate) fn find_near(pairs: &Pairs, positions: &[DVec3], colliders: &Collider
         let reach = (SUPPORT + APPROACH) * pairs.sizes[s];
         let list = colliders.list.iter().enumerate().filter(|(_, c)| c.active);
         let felt = list.filter(move |(_, c)| c.bounds().grown(reach).contains(at) && c.distance(at) < reach);
-        felt.map(move |(k, _)| Near { slot: s as u32, collider: k as u32, normal: DVec3::Y, distance: 0.0 })
+        felt.map(move |(k, _)| Near { slot: s as u32, collider: k as u32, slope: DVec3::Y, distance: 0.0 })
     };
     let melted = |s: &usize| pairs.kinds[*s] == Kind::Melted;
     (0..pairs.points.len()).into_par_iter().with_min_len(256).filter(melted).flat_map_iter(one).collect()
@@ -41,25 +48,30 @@ pub(crate) fn feel(
     pairs: &Pairs,
     positions: &[DVec3],
     colliders: &Colliders,
+    full_density: f64,
     mut add: impl FnMut(usize, f64),
 ) {
     near.par_iter_mut().with_min_len(64).for_each(|n| {
         let collider = &colliders.list[n.collider as usize];
         let at = positions[pairs.points[n.slot as usize] as usize];
         n.distance = collider.distance(at);
-        if n.distance < SUPPORT * pairs.sizes[n.slot as usize] {
-            n.normal = collider.normal(at);
+        let size = pairs.sizes[n.slot as usize];
+        if n.distance < SUPPORT * size {
+            let step = BLUR * size;
+            let along = |axis: DVec3| collider.distance(at + axis * step) - collider.distance(at - axis * step);
+            n.slope = DVec3::new(along(DVec3::X), along(DVec3::Y), along(DVec3::Z)) / (2.0 * step);
         }
     });
     for n in near.iter() {
         let slot = n.slot as usize;
-        add(slot, half_space(n.distance, SUPPORT * pairs.sizes[slot]));
+        add(slot, half_space(n.distance, SUPPORT * pairs.sizes[slot]) / full_density);
     }
 }
 
-/// Force of a wall on a point of spacing `size` [m] and volume `volume` [m³] for p / δ² times δ of the full lattice [N].
+/// Force of a wall on a point of spacing `size` [m] and volume `volume` [m³] for p / δ² [N]. Walls do not pull: melt
+/// comes off them as a solid does.
 pub(crate) fn push(near: &Near, volume: f64, size: f64, pressure: f64) -> DVec3 {
-    near.normal * (2.0 * volume * pressure.max(0.0) * plane(near.distance, SUPPORT * size))
+    near.slope * (volume * pressure.max(0.0) * plane(near.distance, SUPPORT * size))
 }
 
 /// Part of the spiky kernel of support `h` behind a plane at distance `d` [m].
