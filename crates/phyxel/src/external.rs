@@ -1,5 +1,6 @@
 //! External forces: `[[force]]`.
 
+use crate::models::shell::loads::Wind;
 use crate::points::Points;
 use glam::DVec3;
 use std::ops::Range;
@@ -32,8 +33,17 @@ pub enum Load {
         pressure: f64,
         /// Time over which it rises from zero [s].
         ramp: f64,
+        /// Pressure outside [Pa] against which a fixed amount of gas works; None: the pressure is given.
+        outside: Option<f64>,
         /// Area of the shell at rest [m²].
         area: f64,
+    },
+    /// Wind on shells, which `ShellModel::add_wind` adds.
+    Wind {
+        /// Numbers of the bodies.
+        bodies: Vec<usize>,
+        /// The wind.
+        wind: Wind,
     },
 }
 
@@ -48,6 +58,7 @@ impl ExternalForce {
         let time = self.until.min(duration) - self.from;
         let acceleration = match &self.load {
             Load::Acceleration(_, a) => a.length(),
+            Load::Wind { wind, .. } => return wind.velocity.length(),
             Load::Pressure { range, pressure, area, .. } => {
                 pressure.abs() * area / range.clone().map(|i| points.masses[i]).sum::<f64>()
             }
@@ -58,21 +69,21 @@ impl ExternalForce {
         acceleration * time.max(0.0)
     }
 
-    /// Body and pressure [Pa] at time `t` [s], if it is one.
-    pub fn pressure(&self, t: f64) -> Option<(usize, f64)> {
+    /// Body, pressure and pressure outside [Pa] at time `t` [s], if it is one.
+    pub fn pressure(&self, t: f64) -> Option<(usize, f64, Option<f64>)> {
         match self.load {
-            Load::Pressure { body, pressure, ramp, .. } => {
+            Load::Pressure { body, pressure, ramp, outside, .. } => {
                 let risen = if ramp > 0.0 { ((t - self.from) / ramp).clamp(0.0, 1.0) } else { 1.0 };
-                Some((body, pressure * risen))
+                Some((body, pressure * risen, outside))
             }
             _ => None,
         }
     }
 
-    /// Adds its forces to the table, but for pressures.
+    /// Adds its forces to the table, but for pressures and wind.
     pub fn add(&self, points: &mut Points) {
         match &self.load {
-            Load::Pressure { .. } => {}
+            Load::Pressure { .. } | Load::Wind { .. } => {}
             Load::Acceleration(range, acceleration) => {
                 for i in range.clone() {
                     points.forces[i] += points.masses[i] * *acceleration;

@@ -40,6 +40,7 @@ pub mod guard;
 
 pub mod body;
 mod checkpoint;
+mod clamps;
 mod demand;
 pub mod events;
 pub mod external;
@@ -48,6 +49,8 @@ mod groups;
 pub mod pins;
 mod setup;
 mod shell_step;
+#[cfg(test)]
+mod shell_world_tests;
 mod step;
 mod watch;
 pub mod world;

@@ -13,6 +13,7 @@ use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
 use crate::models::shell::law::ShellLaw;
+use crate::models::shell::loads::Wind;
 use crate::models::shell::{Shell, ShellBody, ShellMaterial, ShellModel};
 use crate::motion::Motion;
 use crate::neighbors::cell_order;
@@ -160,6 +161,7 @@ impl World {
             probes,
             mls,
             shells,
+            clamped: Vec::new(),
             implicit,
             heat,
             body_contacts,
@@ -171,6 +173,7 @@ impl World {
             warnings,
             flow: Default::default(),
         };
+        world.set_clamps();
         world.start_moving();
         world.start_flow();
         world.warnings.extend(world.describe_demands());
@@ -540,7 +543,12 @@ fn add_force(
             let (_, held) = members(bodies, body, region, format!("force[{k}]"))?;
             Load::Total(held.to_vec(), *total)
         }
-        ForceKind::Pressure { body, pressure, ramp } => {
+        ForceKind::Wind { body, velocity, density, drag } => {
+            let wind = Wind { velocity: *velocity, density: *density, drag: *drag };
+            let named = |b: &usize| body.as_ref().is_none_or(|name| bodies[*b].name == *name);
+            Load::Wind { bodies: shells.ranges().map(|(b, _)| b).filter(named).collect(), wind }
+        }
+        ForceKind::Pressure { body, pressure, ramp, outside } => {
             let (b, _) = members(bodies, body, "all", format!("force[{k}]"))?;
             let closed = shells.shell(b).is_some_and(Shell::is_closed);
             if !closed {
@@ -550,7 +558,14 @@ fn add_force(
                     .into());
             }
             let area = shells.shell(b).map_or(0.0, |s| s.nodes().areas.iter().sum());
-            Load::Pressure { body: b, range: bodies[b].range.clone(), pressure: *pressure, ramp: *ramp, area }
+            Load::Pressure {
+                body: b,
+                range: bodies[b].range.clone(),
+                pressure: *pressure,
+                ramp: *ramp,
+                outside: *outside,
+                area,
+            }
         }
         ForceKind::Field { body: None, acceleration } => Load::Acceleration(0..points.len(), *acceleration),
         ForceKind::Field { body: Some(body), acceleration } => {

@@ -5,6 +5,7 @@
 
 use crate::Result;
 use crate::body::Region;
+use crate::external::Load;
 use crate::materials::ElasticLaw;
 use crate::measure::Target;
 use crate::models::mls::damping::RigidMotion;
@@ -29,6 +30,7 @@ impl World {
     pub fn step(&mut self, max_dt: f64) -> Result<f64> {
         let dt = self.choose_time_step(max_dt);
         self.phase("events", Self::apply_events)?;
+        self.phase("clamps", Self::clamp_pins);
         self.phase("colliders", |w| w.colliders.advance(w.time, dt));
         self.phase("external forces", |w| w.add_external_forces(dt));
         self.phase("body contact", |w| w.add_contact_forces(dt));
@@ -38,7 +40,7 @@ impl World {
             self.phase("flow forces", |w| w.flow.add_forces(&mut w.points, &w.colliders, dt, &mut w.collider_impulses));
         if !self.shells.is_empty() && !self.shells.is_implicit() {
             self.phase("shell forces", |w| w.shells.add_forces(&mut w.points, dt));
-            self.phase("shell flow", |w| w.shells.flow(dt));
+            self.dissipated += self.phase("shell flow", |w| w.shells.flow(dt));
             self.switched += self.phase("shell fracture", |w| w.shells.break_fibers(&w.points, w.time));
         }
         let damps = self.damping_is_due(dt);
@@ -149,6 +151,7 @@ impl World {
         self.flow.refresh();
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
+        self.set_clamps();
         self.shells.measure(&self.points);
         self.shells.forget();
         self.save_only_snapshot();
@@ -166,8 +169,15 @@ impl World {
         let mut any = false;
         for force in self.external.iter().filter(|f| f.is_active(self.time)) {
             force.add(&mut self.points);
-            if let Some((body, pressure)) = force.pressure(self.time) {
-                self.shells.add_pressure(body, pressure, &mut self.points);
+            match (force.pressure(self.time), &force.load) {
+                (Some((body, pressure, None)), _) => self.shells.add_pressure(body, pressure, &mut self.points),
+                (Some((body, pressure, Some(outside))), _) => {
+                    self.shells.add_gas(body, pressure, outside, &mut self.points);
+                }
+                (None, Load::Wind { bodies, wind }) => {
+                    bodies.iter().for_each(|&b| self.shells.add_wind(b, wind, dt, &mut self.points));
+                }
+                _ => {}
             }
             any = true;
         }
@@ -341,7 +351,7 @@ impl World {
     /// Plastic flow of shells in an implicit step, at the strain that it ends with.
     fn flow_shells(&mut self, dt: f64) {
         self.shells.measure(&self.points);
-        self.shells.flow(dt);
+        self.dissipated += self.shells.flow(dt);
     }
 
     /// What pins and colliders gave to the points: the change of momentum that internal forces and gravity do not explain.

@@ -61,6 +61,8 @@ pub struct World {
     pub(crate) mls: MlsModel,
     /// Thin shells.
     pub(crate) shells: ShellModel,
+    /// Pins that clamp shells now. Written by `set_clamps`.
+    pub(crate) clamped: Vec<usize>,
     /// Bodies that flow or have flowed.
     pub(crate) flow: FlowModel,
     /// Present when some body takes part in heat.

@@ -139,7 +139,7 @@ fn balanced_coefficients_energy_and_force_of_the_tensor_form() {
     let kinds = [(Kind::Membrane, "membrane"), (Kind::Bending, "bending")];
     let fits = kinds.map(|(kind, name)| {
         let fit = Fit::new(kind, &nodes, &network, &rest);
-        let (balanced, report) = balance(kind, &nodes, &network, &rest, &fit, &boundary);
+        let (balanced, report) = balance(kind, &nodes, &network, &rest, &fit, &boundary, 1e-9);
         let wanted = vectors(&file[format!("P_{name}")]);
         let before_after = numbers(&file["balance_rms_before_after"][name]);
         match kind {

@@ -339,6 +339,20 @@ pub enum ForceKind {
         pressure: f64,
         /// Time over which it rises from zero [s].
         ramp: f64,
+        /// Pressure outside [Pa] against which a fixed amount of gas works, which has `pressure` at the volume at rest; None:
+        /// the pressure is given, whatever the volume.
+        outside: Option<f64>,
+    },
+    /// Wind on shells.
+    Wind {
+        /// Body; None: all shells.
+        body: Option<String>,
+        /// Velocity of the air [m/s].
+        velocity: DVec3,
+        /// Density of the air [kg/m³].
+        density: f64,
+        /// Coefficient of drag of a plate across the wind.
+        drag: f64,
     },
     /// An acceleration on everything, or on one body.
     Field {

@@ -54,12 +54,20 @@ pub(super) fn read_pin(table: &Table, scene: &Scene) -> Result<PinSpec> {
     })
 }
 
+/// Keys of a force of one kind only.
+const PRESSURE: [&str; 3] = ["pressure", "ramp", "outside"];
+const WIND: [&str; 3] = ["velocity", "density", "drag"];
+/// Of air at 20 degC [kg/m³].
+const AIR_DENSITY: f64 = 1.2;
+
 pub(super) fn read_force(table: &Table, scene: &Scene) -> Result<ForceSpec> {
     let body = table.maybe_reference("body", "body", &body_names(scene))?;
     let missing = |key: &str, example: &str| table.fault_of(key, format!("`{key}` is missing")).expected(example);
     let kind = match table.choice("kind")? {
         "region" => {
-            reject(table, &["acceleration", "pressure", "ramp"], "a force of kind \"region\"")?;
+            reject(table, &PRESSURE, "a force of kind \"region\"")?;
+            reject(table, &WIND, "a force of kind \"region\"")?;
+            reject(table, &["acceleration"], "a force of kind \"region\"")?;
             let body = body.ok_or_else(|| missing("body", &one_of(body_names(scene))))?;
             let region = read_region_name(table, "region", scene, &body)?.unwrap_or_else(|| "all".into());
             let total =
@@ -68,16 +76,33 @@ pub(super) fn read_force(table: &Table, scene: &Scene) -> Result<ForceSpec> {
         }
         "pressure" => {
             reject(table, &["region", "total", "acceleration"], "a force of kind \"pressure\"")?;
+            reject(table, &WIND, "a force of kind \"pressure\"")?;
             let body = body.ok_or_else(|| missing("body", &one_of(body_names(scene))))?;
             if scene.bodies.iter().any(|b| b.name == body && b.model != ModelKind::Shell) {
                 let fault = table.fault_of("body", format!("\"{body}\" is a solid: there is no inside to blow up"));
                 return Err(fault.expected("a body with model = \"shell\"").into());
             }
             let pressure = table.maybe_number("pressure")?.ok_or_else(|| missing("pressure", "such as \"2 kPa\""))?;
-            ForceKind::Pressure { body, pressure, ramp: table.maybe_number("ramp")?.unwrap_or(0.0) }
+            let ramp = table.maybe_number("ramp")?.unwrap_or(0.0);
+            ForceKind::Pressure { body, pressure, ramp, outside: table.maybe_number("outside")? }
+        }
+        "wind" => {
+            reject(table, &PRESSURE, "a force of kind \"wind\"")?;
+            reject(table, &["region", "total", "acceleration"], "a force of kind \"wind\"")?;
+            let blown = |b: &BodySpec| b.model == ModelKind::Shell && body.as_ref().is_none_or(|name| *name == b.name);
+            if !scene.bodies.iter().any(blown) {
+                let fault = table.fault_of("kind", "wind blows on shells only, and there is none here");
+                return Err(fault.expected("a body with model = \"shell\"").into());
+            }
+            let velocity = table.maybe_vector("velocity")?;
+            let velocity = velocity.ok_or_else(|| missing("velocity", "such as [\"5 m/s\", 0, 0]"))?;
+            let density = table.maybe_number("density")?.unwrap_or(AIR_DENSITY);
+            ForceKind::Wind { body, velocity, density, drag: table.maybe_number("drag")?.unwrap_or(1.0) }
         }
         _ => {
-            reject(table, &["region", "total", "pressure", "ramp"], "a force of kind \"field\"")?;
+            reject(table, &PRESSURE, "a force of kind \"field\"")?;
+            reject(table, &WIND, "a force of kind \"field\"")?;
+            reject(table, &["region", "total"], "a force of kind \"field\"")?;
             let acceleration = table.maybe_vector("acceleration")?;
             let acceleration = acceleration.ok_or_else(|| missing("acceleration", "such as [\"2 m/s^2\", 0, 0]"))?;
             ForceKind::Field { body, acceleration }

@@ -45,8 +45,25 @@ fn how_a_sheet_breaks_is_read_and_written() {
 fn a_pressure_is_read_and_written() {
     let force = "[[force]]\nkind = \"pressure\"\nbody = \"body0\"\npressure = \"2 kPa\"\nramp = \"1 s\"";
     let read = scene("shape = { kind = \"sphere\", radius = 1 }\nmaterial = { thickness = 0.01 }", force).unwrap();
-    assert_eq!(read.forces[0].kind, ForceKind::Pressure { body: "body0".into(), pressure: 2e3, ramp: 1.0 });
+    assert_eq!(
+        read.forces[0].kind,
+        ForceKind::Pressure { body: "body0".into(), pressure: 2e3, ramp: 1.0, outside: None }
+    );
     assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+}
+
+#[test]
+fn wind_and_gas_are_read_and_written() {
+    let wind = "[[force]]\nkind = \"wind\"\nvelocity = [\"5 m/s\", 0, 0]\ndrag = 1.3";
+    let gas = "[[force]]\nkind = \"pressure\"\nbody = \"body0\"\npressure = \"2 kPa\"\noutside = \"100 kPa\"";
+    let ball = "shape = { kind = \"sphere\", radius = 1 }\nmaterial = { thickness = 0.01 }";
+    let read = scene(ball, &format!("{wind}\n{gas}")).unwrap();
+    let velocity = glam::DVec3::new(5.0, 0.0, 0.0);
+    assert_eq!(read.forces[0].kind, ForceKind::Wind { body: None, velocity, density: 1.2, drag: 1.3 });
+    assert!(matches!(&read.forces[1].kind, ForceKind::Pressure { outside: Some(p), .. } if *p == 1e5));
+    assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+    refused(ball, "[[force]]\nkind = \"wind\"", "velocity");
+    refused(ball, "[[force]]\nkind = \"wind\"\nvelocity = [1, 0, 0]\nramp = 1", "ramp");
 }
 
 #[track_caller]

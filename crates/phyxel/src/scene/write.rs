@@ -303,11 +303,19 @@ fn write_force(out: &mut Writer, force: &ForceSpec) {
             out.key("region", quote(region));
             out.key("total", vector(*total));
         }
-        ForceKind::Pressure { body, pressure, ramp } => {
+        ForceKind::Wind { body, velocity, density, drag } => {
+            out.key("kind", quote("wind"));
+            out.maybe("body", body.as_deref().map(quote));
+            out.key("velocity", vector(*velocity));
+            out.key("density", number(*density));
+            out.key("drag", number(*drag));
+        }
+        ForceKind::Pressure { body, pressure, ramp, outside } => {
             out.key("kind", quote("pressure"));
             out.key("body", quote(body));
             out.key("pressure", number(*pressure));
             out.key("ramp", number(*ramp));
+            out.maybe("outside", outside.map(number));
         }
         ForceKind::Field { body, acceleration } => {
             out.key("kind", quote("field"));

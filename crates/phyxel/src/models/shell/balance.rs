@@ -16,8 +16,8 @@ use rayon::prelude::*;
 const DAMP: f64 = 0.1;
 /// Most iterations.
 const MOST_ITERATIONS: usize = 200;
-/// Part of the first gradient at which the solution is good enough.
-const ACCURACY: f64 = 1e-9;
+/// Part of the first gradient at which the solution is good enough for a shell: the forces that are left do not change any more.
+pub const ACCURACY: f64 = 1e-4;
 
 /// Unit tensors have this many components.
 const STATES: usize = 3;
@@ -31,7 +31,7 @@ pub struct BalanceReport {
     pub iterations: usize,
 }
 
-/// The balanced coefficients P of each fiber.
+/// The balanced coefficients P of each fiber; `accuracy` is the part of the first gradient that may be left.
 pub fn balance(
     kind: Kind,
     nodes: &Nodes,
@@ -39,11 +39,12 @@ pub fn balance(
     rest: &Rest,
     fit: &Fit,
     boundary: &Boundary,
+    accuracy: f64,
 ) -> (Vec<DVec3>, BalanceReport) {
     let setting = Setting { kind, nodes, network, rest, fit, boundary };
     let centers: Vec<Center> = (0..network.len()).into_par_iter().map(|c| Center::new(&setting, c)).collect();
     let problem = Problem::new(&setting, centers);
-    let (change, report) = problem.solve(&fit.plain);
+    let (change, report) = problem.solve(&fit.plain, accuracy);
     let balanced = fit.plain.iter().zip(&change).map(|(q, d)| *q + *d).collect();
     (balanced, report)
 }
@@ -269,16 +270,23 @@ impl Problem {
 
     /// The transpose of `forces`, each center by itself.
     fn transpose(&self, rows: &[f64], unknowns: &mut [f64]) {
-        let mut coefficients = vec![DVec3::ZERO; super::network::MOST_FIBERS];
-        for (c, center) in self.centers.iter().enumerate() {
+        let mut rest = unknowns;
+        let mut parts: Vec<&mut [f64]> = Vec::with_capacity(self.centers.len());
+        for c in 0..self.centers.len() {
+            let (own, later) = rest.split_at_mut(self.starts[c + 1] - self.starts[c]);
+            parts.push(own);
+            rest = later;
+        }
+        parts.par_iter_mut().zip(&self.centers).with_min_len(512).for_each(|(own, center)| {
+            let mut coefficients = [DVec3::ZERO; super::network::MOST_FIBERS];
             let out = &mut coefficients[..center.fibers.len()];
             center.gather(self.components, rows, out);
-            center.project(out, &mut unknowns[self.starts[c]..self.starts[c + 1]]);
-        }
+            center.project(out, own);
+        });
     }
 
     /// Conjugate gradients on the normal equations; returns the change of each fiber's coefficients.
-    fn solve(&self, plain: &[DVec3]) -> (Vec<DVec3>, BalanceReport) {
+    fn solve(&self, plain: &[DVec3], accuracy: f64) -> (Vec<DVec3>, BalanceReport) {
         let unknowns = self.starts.last().copied().unwrap_or(0);
         let mut left = vec![0.0; self.wanted.len()];
         for center in &self.centers {
@@ -296,7 +304,7 @@ impl Problem {
         self.transpose(&left, &mut gradient);
         let mut direction = gradient.clone();
         let mut size: f64 = gradient.iter().map(|x| x * x).sum();
-        let enough = ACCURACY * ACCURACY * size;
+        let enough = accuracy * accuracy * size;
         let mut moved = vec![0.0; left.len()];
         while report.iterations < MOST_ITERATIONS && size > enough {
             self.forces(&direction, &mut moved);

@@ -4,6 +4,7 @@
 //! tensor is fitted, and the forces on the neighbors are written into places of the center's own. Pass 2 gathers them: each node
 //! adds what its neighbors' centers hold for it, in a fixed order. Nothing is scattered between threads.
 
+mod dissipation;
 pub(super) mod repack;
 mod urgency;
 pub(super) mod view;
@@ -132,6 +133,8 @@ pub struct Engine {
     incoming: Vec<u32>,
     /// Length [m] and angle [rad] of the fibers of each group, each chunk in `group_stride` places. Written by pass 1.
     seen: Vec<[Stored; 2]>,
+    /// Part of the bending energy of the fibers that counted, in the same places. Written by pass 1.
+    guards: Vec<Stored>,
     group_stride: usize,
     /// Lengths [m], angles [rad] and curvature lengths [m] before any plastic flow.
     originals: Vec<[Stored; 3]>,
@@ -184,6 +187,7 @@ impl Engine {
         let groups = self.centers.chunks(CHUNK).map(|c| c.iter().map(|x| usize::from(x.groups)).sum::<usize>());
         self.group_stride = groups.max().unwrap_or(0).max(1);
         self.seen = vec![Default::default(); n.div_ceil(CHUNK) * self.group_stride];
+        self.guards = vec![Default::default(); self.seen.len()];
         self.own = vec![Default::default(); n];
         self.extremes = vec![ShellExtremes::default(); n.div_ceil(CHUNK)];
         let mut counts = vec![0u32; n + 1];
@@ -213,11 +217,12 @@ impl Engine {
     pub fn measure(&mut self, positions: &[DVec3]) {
         let packed = Packed { neighbors: &self.neighbors, groups: &self.groups, floor: self.floor, positions };
         let tasks = self.pulls.par_chunks_mut(self.stride).zip(self.own.par_chunks_mut(CHUNK));
-        let tasks = tasks.zip(self.seen.par_chunks_mut(self.group_stride));
+        let looks = self.seen.par_chunks_mut(self.group_stride).zip(self.guards.par_chunks_mut(self.group_stride));
+        let tasks = tasks.zip(looks);
         let tasks = tasks.zip(&mut self.extremes).zip(self.centers.par_chunks(CHUNK));
         let wide = !self.portable && wide_vectors();
-        tasks.for_each(|((((pulls, own), seen), extremes), centers)| {
-            let chunk = Chunk { packed, centers, pulls, own, seen, extremes };
+        tasks.for_each(|((((pulls, own), (seen, guards)), extremes), centers)| {
+            let chunk = Chunk { packed, centers, pulls, own, seen, guards, extremes };
             if wide { measure_chunk_wide(chunk) } else { measure_chunk::<false>(chunk) }
         });
     }
@@ -433,6 +438,7 @@ struct Chunk<'a> {
     pulls: &'a mut [DVec3],
     own: &'a mut [Own],
     seen: &'a mut [[Stored; 2]],
+    guards: &'a mut [Stored],
     extremes: &'a mut ShellExtremes,
 }
 
@@ -466,7 +472,7 @@ fn measure_chunk_wide(chunk: Chunk) {
 
 #[inline(always)]
 fn measure_chunk<const W: bool>(chunk: Chunk) {
-    let Chunk { packed, centers, pulls, own, seen, extremes } = chunk;
+    let Chunk { packed, centers, pulls, own, seen, guards, extremes } = chunk;
     let mut scratch = Scratch { measured: [Measured::<W>::default(); MOST_GROUPS], d: [DVec3::ZERO; MOST_NEIGHBORS] };
     let (mut largest, mut place, mut group) = ([Lane::<W>::ZERO; 2], 0, 0);
     for (center, own) in centers.iter().zip(own) {
@@ -475,6 +481,7 @@ fn measure_chunk<const W: bool>(chunk: Chunk) {
         place += count;
         for measured in &scratch.measured[..usize::from(center.groups)] {
             seen[group] = [measured.lengths.value.cast(), measured.angles.value.cast()];
+            guards[group] = measured.angles.guard.cast();
             group += 1;
         }
     }

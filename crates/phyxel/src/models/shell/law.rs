@@ -8,7 +8,7 @@
 //!
 //! and the laws differ in the numbers only.
 
-use super::balance::{BalanceReport, balance};
+use super::balance::{ACCURACY, BalanceReport, balance};
 use super::boundary::Boundary;
 use super::fit::{ANGLE_PER_TURN, Fit, Kind, Rest};
 use super::network::{Network, Nodes};
@@ -101,6 +101,8 @@ pub struct Fitted {
     pub(super) bending: (Fit, Vec<DVec3>),
     weights: Option<[IsotropicWeights; 2]>,
     reports: [BalanceReport; 2],
+    /// Factor of the bending stiffness of each node; empty: all 1.
+    clamps: Vec<f64>,
 }
 
 impl Fitted {
@@ -115,21 +117,33 @@ impl Fitted {
         if law == ShellLaw::Tensor {
             let boundary = Boundary::new(nodes, network);
             let balanced = rayon::join(
-                || balance(Kind::Membrane, nodes, network, rest, &fits.0, &boundary),
-                || balance(Kind::Bending, nodes, network, rest, &fits.1, &boundary),
+                || balance(Kind::Membrane, nodes, network, rest, &fits.0, &boundary, ACCURACY),
+                || balance(Kind::Bending, nodes, network, rest, &fits.1, &boundary, ACCURACY),
             );
             (membrane, reports[0]) = balanced.0;
             (bending, reports[1]) = balanced.1;
         }
         let weights = (law == ShellLaw::Weights)
             .then(|| [false, true].map(|bending| IsotropicWeights::new(nodes, network, bending)));
-        Self { law, membrane: (fits.0, membrane), bending: (fits.1, bending), weights, reports }
+        Self { law, membrane: (fits.0, membrane), bending: (fits.1, bending), weights, reports, clamps: Vec::new() }
     }
 
     /// Fits with given coefficients instead of balanced ones.
     pub fn with_coefficients(fits: [(Fit, Vec<DVec3>); 2]) -> Self {
         let [membrane, bending] = fits;
-        Self { law: ShellLaw::Tensor, membrane, bending, weights: None, reports: Default::default() }
+        Self {
+            law: ShellLaw::Tensor,
+            membrane,
+            bending,
+            weights: None,
+            reports: Default::default(),
+            clamps: Vec::new(),
+        }
+    }
+
+    /// Sets a factor of the bending stiffness of each node, 1 but for those on the edge of a clamp; empty: all 1.
+    pub fn set_clamps(&mut self, clamps: Vec<f64>) {
+        self.clamps = clamps;
     }
 
     /// Multiplies the area that some nodes' curvature counts for, as at a clamped edge, whose nodes see half of the curvature
@@ -141,7 +155,9 @@ impl Fitted {
     /// Stiffness of mean and deviator of node `i`, of membrane and bending [J]; of the tensor laws.
     pub(super) fn node_stiffness(&self, sheet: &Sheet, i: usize) -> [[f64; 2]; 2] {
         let parts = [(sheet.membrane(), &self.membrane.0), (sheet.bending(), &self.bending.0)];
-        parts.map(|(stiffness, fit)| moduli(stiffness, sheet.poisson).map(|m| fit.areas[i] * m))
+        let mut parts = parts.map(|(stiffness, fit)| moduli(stiffness, sheet.poisson).map(|m| fit.areas[i] * m));
+        parts[1] = parts[1].map(|m| m * self.clamps.get(i).unwrap_or(&1.0));
+        parts
     }
 
     /// What the fibers of node `i` do in membrane and bending; of the tensor laws.
@@ -166,7 +182,7 @@ impl Fitted {
     pub fn energy(&self, sheet: &Sheet, nodes: &Nodes, network: &Network, rest: &Rest) -> Energy {
         let curvature_lengths = self.curvature_lengths(&rest.lengths);
         let (c, d) = (sheet.membrane(), sheet.bending());
-        let (membrane, bending) = match (self.law, &self.weights) {
+        let (membrane, mut bending) = match (self.law, &self.weights) {
             (ShellLaw::Published(constants), _) => published(constants, [c, d], nodes, network, rest),
             (ShellLaw::Weights, Some([membrane, bending])) => (
                 weighted(c, sheet.poisson, true, membrane, network),
@@ -177,6 +193,9 @@ impl Fitted {
                 fitted(d, sheet.poisson, &self.bending, nodes, network),
             ),
         };
+        for (stiffness, clamp) in bending.nodes.iter_mut().zip(&self.clamps) {
+            *stiffness = stiffness.map(|s| s * clamp);
+        }
         Energy { membrane, bending, curvature_lengths, unguarded: false, reports: self.reports }
     }
 }

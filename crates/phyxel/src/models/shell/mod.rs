@@ -7,6 +7,7 @@
 pub mod balance;
 mod body;
 pub mod boundary;
+pub mod clamp;
 pub mod cracks;
 pub mod engine;
 pub mod fiber;
@@ -17,6 +18,7 @@ mod growth;
 pub mod implicit;
 pub(crate) mod lanes;
 pub mod law;
+pub mod loads;
 mod measure;
 mod model;
 pub mod network;

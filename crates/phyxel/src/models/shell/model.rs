@@ -4,6 +4,7 @@ use super::body::Shell;
 use super::cracks::{CrackEvent, Piece};
 use super::fracture::{Fracture, FractureLaw, Moment};
 use super::law::{Sheet, ShellLaw};
+use super::loads::GasState;
 use super::network::{Nodes, frame};
 use super::plastic::ShellFlow;
 use super::stepping::ImplicitPart;
@@ -87,7 +88,7 @@ pub(super) struct Part {
     pub(super) body: usize,
     pub(super) range: Range<usize>,
     pub(super) shell: Shell,
-    density: f64,
+    pub(super) density: f64,
     smoothing: f64,
     flow: ShellFlow,
     /// Whether it yields or once did, so that its rest state is kept.
@@ -98,6 +99,8 @@ pub(super) struct Part {
     ahead: Vec<DVec3>,
     /// Its cracks, if it can break.
     fracture: Option<Fracture>,
+    /// The gas inside, at the last step. Written by `add_gas`.
+    pub(super) gas: GasState,
     /// Present when it is stepped implicitly.
     pub(super) implicit: Option<Box<ImplicitPart>>,
 }
@@ -129,6 +132,7 @@ impl ShellModel {
                 plastic: b.flow.is_active(),
                 step,
                 ahead: Vec::new(),
+                gas: GasState::default(),
                 implicit: None,
             }
         };
@@ -169,7 +173,8 @@ impl ShellModel {
     pub fn stable_time_step(&self) -> f64 {
         let step = |part: &Part| {
             let stretch = part.shell.extremes().max_stretch.clamp(1.0, 100.0);
-            part.step / (0.5 * (3.0 * stretch * stretch - 1.0)).sqrt()
+            let alone = part.step / (0.5 * (3.0 * stretch * stretch - 1.0)).sqrt();
+            alone / (1.0 + part.gas.rate2 * alone * alone).sqrt()
         };
         self.parts.iter().map(step).fold(f64::INFINITY, f64::min)
     }
@@ -223,10 +228,18 @@ impl ShellModel {
         }
     }
 
-    /// Plastic flow of a step of `dt` [s], at what `add_forces` saw.
-    pub fn flow(&mut self, dt: f64) {
-        for part in self.parts.iter_mut().filter(|p| p.flow.is_active()) {
-            part.shell.flow(&part.flow, dt);
+    /// Plastic flow of a step of `dt` [s], at what `add_forces` saw; returns the energy that it takes [J].
+    pub fn flow(&mut self, dt: f64) -> f64 {
+        let active = self.parts.iter_mut().filter(|p| p.flow.is_active());
+        active.filter_map(|part| part.shell.flow(&part.flow, dt)).sum()
+    }
+
+    /// Sets the factors of the bending stiffness of the nodes of a body at the edges of clamps; empty: all 1.
+    pub fn set_clamps(&mut self, body: usize, clamps: &[f64], points: &Points) {
+        for part in self.parts.iter_mut().filter(|p| p.body == body) {
+            part.shell.set_clamps(clamps.to_vec());
+            part.step = part.shell.time_step(&points.masses[part.range.clone()]);
+            part.shell.measure(&points.positions[part.range.clone()]);
         }
     }
 

@@ -68,9 +68,10 @@ pub fn spread_nodes(
         chosen.push(dense.positions[0]);
         normals.push(dense.normals[0]);
     }
+    let mut last = Vec::new();
     for _ in 0..STEPS {
-        let owners = owners(&dense, &chosen, &normals, h);
-        center(&dense, &owners, fixed, &mut chosen, &mut normals);
+        last = owners(&dense, &chosen, &normals, h, &last);
+        center(&dense, &last, fixed, &mut chosen, &mut normals);
     }
     let moved: Vec<(DVec3, DVec3)> = (0..chosen.len())
         .into_par_iter()
@@ -86,7 +87,7 @@ fn settle_all(dense: &mut DenseSurface, settle: &(dyn Fn(DVec3, DVec3) -> (DVec3
 
 /// Areas by nearest node, and the order in memory.
 fn finish(dense: &DenseSurface, chosen: &[DVec3], normals: &[DVec3], h: f64) -> Nodes {
-    let owners = owners(dense, chosen, normals, h);
+    let owners = owners(dense, chosen, normals, h, &[]);
     let mut areas = vec![0.0; chosen.len()];
     owners.iter().zip(&dense.areas).for_each(|(&o, a)| areas[o as usize] += a);
     let kept: Vec<usize> = (0..chosen.len()).filter(|&i| areas[i] > 0.0).collect();
@@ -162,11 +163,14 @@ fn add_darts(
     }
 }
 
-/// For each sample the nearest node of its side, else the nearest of all.
-fn owners(dense: &DenseSurface, chosen: &[DVec3], normals: &[DVec3], h: f64) -> Vec<u32> {
+/// For each sample the nearest node of its side, else the nearest of all. The owners of a step ago, if given, say how far to look.
+fn owners(dense: &DenseSurface, chosen: &[DVec3], normals: &[DVec3], h: f64, last: &[u32]) -> Vec<u32> {
     let grid = Grid::new(chosen, 0.8 * h);
-    let owner = |(p, n): (&DVec3, &DVec3)| {
-        for reach in [0.8, 1.6, 3.2] {
+    let owner = |(k, (p, n)): (usize, (&DVec3, &DVec3))| {
+        let known = last.get(k).map(|&j| j as usize).filter(|&j| normals[j].dot(*n) > SAME_SIDE);
+        // A hair more, so that the last owner itself is found.
+        let known = known.map_or(0.8, |j| (1.0 + 1e-9) * chosen[j].distance(*p) / h + 1e-9);
+        for reach in [known.min(0.8), 0.8, 1.6, 3.2] {
             let mut best = (u32::MAX, f64::INFINITY);
             grid.for_each_within(*p, reach * h, |j, r2| {
                 let nearer = r2 < best.1 || (r2 == best.1 && (j as u32) < best.0);
@@ -180,7 +184,7 @@ fn owners(dense: &DenseSurface, chosen: &[DVec3], normals: &[DVec3], h: f64) -> 
         }
         grid.nearest(*p).map_or(0, |(j, _)| j as u32)
     };
-    dense.positions.par_iter().zip(&dense.normals).with_min_len(1024).map(owner).collect()
+    dense.positions.par_iter().zip(&dense.normals).enumerate().with_min_len(1024).map(owner).collect()
 }
 
 /// Moves each free node to the middle of its samples, onto the plane of the nearest of them.

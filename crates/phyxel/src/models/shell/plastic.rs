@@ -77,14 +77,16 @@ impl ShellFlow {
 }
 
 impl Engine {
-    /// Lets the fibers flow for `dt` [s] at what the last `measure` saw; says whether any did.
-    pub fn flow(&mut self, law: &ShellFlow, dt: f64) -> bool {
+    /// Lets the fibers flow for `dt` [s] at what the last `measure` saw; returns the energy that this takes [J], and None where
+    /// nothing flows.
+    pub fn flow(&mut self, law: &ShellFlow, dt: f64) -> Option<f64> {
         let part = law.part(dt);
-        let mut any = false;
+        let (mut changed, mut group) = (Vec::new(), 0);
         if law.fatigue > 0.0 {
             self.keep_strengths();
         }
         self.for_each_group(|rest, original, seen, strengths| {
+            let mut any = false;
             for k in 0..LANES {
                 let original = original.map(|lane: Stored| lane.0[k]);
                 if original[0] <= 0.0 {
@@ -94,8 +96,10 @@ impl Engine {
                 any |= law.advance(part, original, seen.map(|lane| lane.0[k]), &mut fiber);
                 (rest[0].0[k], rest[1].0[k], strengths.0[k]) = (fiber.length, fiber.angle, fiber.strength);
             }
+            changed.extend(any.then_some(group));
+            group += 1;
         });
-        any
+        (!changed.is_empty()).then(|| self.dissipated(&changed))
     }
 
     /// Largest plastic strain of the fibers of each node, of lengths or on the outer side by bending.

@@ -13,6 +13,8 @@ pub struct Gas {
     shares: Vec<f64>,
     /// Whether all fans are closed.
     closed: bool,
+    /// Volume inside at rest [m³].
+    rest_volume: f64,
     /// Area vectors [m²]. Written by `measure`.
     vectors: Vec<DVec3>,
 }
@@ -25,12 +27,29 @@ impl Gas {
             if fan > 0.0 { areas[i] / fan } else { 0.0 }
         };
         let shares = (0..network.len()).map(share).collect();
-        Self { shares, closed: network.closed.iter().all(|c| *c), vectors: Vec::new() }
+        let mut gas = Self { shares, closed: network.closed.iter().all(|c| *c), ..Self::default() };
+        gas.rest_volume = if gas.closed { gas.volume(network, rest) } else { 0.0 };
+        gas
     }
 
     /// Whether the shell has no border, so that there is an inside.
     pub fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// Volume inside at rest [m³].
+    pub fn rest_volume(&self) -> f64 {
+        self.rest_volume
+    }
+
+    /// Area vectors at the last `measure` [m²].
+    pub fn vectors(&self) -> &[DVec3] {
+        &self.vectors
+    }
+
+    /// Area vector of node `i` at positions [m²], as its fan says.
+    pub fn area_vector(&self, network: &Network, i: usize, positions: &[DVec3]) -> DVec3 {
+        self.shares[i] * network.fan_normal(i, positions)
     }
 
     /// Area vectors of the nodes at positions, outward; they sum to zero [m²].

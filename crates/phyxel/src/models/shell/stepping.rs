@@ -60,6 +60,8 @@ impl ShellModel {
             let range = part.range.clone();
             // As stiff as the sheet itself.
             implicit.gather(around, &range, part.shell.sheet().membrane());
+            // The solver moves the shell and with it these.
+            let areas = if part.gas.stiffness > 0.0 { part.shell.gas.vectors().to_vec() } else { Vec::new() };
             let problem = Problem {
                 dt: around.dt,
                 gravity: around.gravity,
@@ -67,7 +69,7 @@ impl ShellModel {
                 forces: &points.forces[range.clone()],
                 held: &implicit.held,
                 touches: &implicit.touches,
-                gas: None,
+                gas: (!areas.is_empty()).then_some((&areas[..], part.gas.stiffness)),
             };
             let (positions, velocities) = (&points.positions[range.clone()], &mut points.velocities[range.clone()]);
             let report = implicit.solver.solve(&mut part.shell, &problem, positions, velocities);

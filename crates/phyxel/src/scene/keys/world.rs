@@ -1,7 +1,7 @@
 //! Keys of what acts on bodies, and of what is measured and seen.
 
 use super::EVENT_SET;
-use super::{Kind, Range, Section, absent, choice, later, required, section, with};
+use super::{Kind, Range, Section, absent, choice, required, section, with};
 use crate::scene::units::Dimension as D;
 
 pub(in crate::scene) static COLLIDER: Section = section(
@@ -84,7 +84,7 @@ pub(in crate::scene) static FORCE: Section = section(
                 choice("region", "a total force spread over a region by mass"),
                 choice("field", "an acceleration on everything, or on one body"),
                 choice("pressure", "a pressure inside of a closed shell"),
-                later("wind", "this force comes in a later version"),
+                choice("wind", "wind on shells"),
             ]),
             "What kind.",
         ),
@@ -103,6 +103,20 @@ pub(in crate::scene) static FORCE: Section = section(
             Kind::Quantity(D::TIME, Range::NotNegative),
             "0 s",
             "Time over which it rises from zero (`pressure`).",
+        ),
+        absent(
+            "outside",
+            Kind::Quantity(D::PRESSURE, Range::NotNegative),
+            "the pressure is given, whatever the volume",
+            "Pressure outside, such as \"101 kPa\": inside is a fixed amount of gas that has `pressure` above it at the volume at rest (`pressure`).",
+        ),
+        absent("velocity", Kind::Vector(D::VELOCITY), "`wind` needs it", "Velocity of the air (`wind`)."),
+        absent("density", Kind::Quantity(D::DENSITY, Range::NotNegative), "1.2 kg/m^3", "Density of the air (`wind`)."),
+        absent(
+            "drag",
+            Kind::Quantity(D::NONE, Range::NotNegative),
+            "1",
+            "Coefficient of drag of a plate across the wind (`wind`).",
         ),
         with("from", Kind::Quantity(D::TIME, Range::NotNegative), "0", "Start.", "from the start"),
         absent("until", Kind::Quantity(D::TIME, Range::NotNegative), "never", "End."),

@@ -1,0 +1,57 @@
+//! What plastic flow takes of the energy: that of the nodes whose fibers have other rest lengths or angles, before and after.
+
+use super::{CHUNK, Engine, Fitted, Stress};
+use crate::models::shell::lanes::{LANES, Lane};
+
+impl Engine {
+    /// Energy of node `i` at what the last `measure` saw, with the rest lengths and angles of now [J].
+    fn energy_of(&self, i: usize) -> f64 {
+        let center = &self.centers[i];
+        let first = CHUNK * (i / CHUNK);
+        let before: usize = self.centers[first..i].iter().map(|c| usize::from(c.groups)).sum();
+        let place = i / CHUNK * self.group_stride + before;
+        let groups = &self.groups[center.first_group as usize..][..usize::from(center.groups)];
+        let (mut membrane, mut bending) = (Fitted::<false>::default(), Fitted::<false>::default());
+        let values = |k: usize| {
+            let (group, [lengths, angles]) = (&groups[k], self.seen[place + k]);
+            let (mut strain, mut curvature) = ([0.0; LANES], [0.0; LANES]);
+            for l in 0..LANES {
+                strain[l] = 0.5 * (lengths.0[l] * lengths.0[l] * group.inverse_rest2.0[l]) - 0.5;
+                let guard = self.guards[place + k].0[l].max(self.floor);
+                curvature[l] = (angles.0[l] - group.rest_angle.0[l]) * (group.per_turn.0[l] * guard);
+            }
+            [Lane(strain), Lane(curvature)]
+        };
+        for k in 0..groups.len() {
+            let [strain, curvature] = values(k);
+            membrane.add(&groups[k].membrane, strain);
+            bending.add(&groups[k].bending, curvature);
+        }
+        let (membrane, bending) = (Stress::new(&membrane, center.membrane), Stress::new(&bending, center.bending));
+        let mut residual = Lane::<false>::ZERO;
+        for k in 0..groups.len() {
+            let [strain, curvature] = values(k);
+            membrane.derivative(&groups[k].membrane, strain, &mut residual);
+            bending.derivative(&groups[k].bending, curvature, &mut residual);
+        }
+        membrane.energy + bending.energy + 0.5 * residual.sum()
+    }
+
+    /// Energy that went when the rest state of the groups from `changed` became another [J]; rising numbers.
+    pub(in crate::models::shell) fn dissipated(&self, changed: &[u32]) -> f64 {
+        let mut sum = 0.0;
+        let mut rest = changed;
+        for (i, center) in self.centers.iter().enumerate() {
+            let end = center.first_group + u32::from(center.groups);
+            let own = rest.partition_point(|&g| g < end);
+            if own > 0 {
+                sum += self.own[i].energy[0] + self.own[i].energy[1] - self.energy_of(i);
+                rest = &rest[own..];
+            }
+            if rest.is_empty() {
+                break;
+            }
+        }
+        sum
+    }
+}
