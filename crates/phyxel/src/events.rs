@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::models::shell::ShellMaterial;
 use crate::scene::{EventAction, EventSpec, EventTime};
+use crate::setup::contact_young;
 use crate::world::World;
 
 /// One `[[event]]` of the world; it happens once.
@@ -75,7 +76,8 @@ impl World {
                 let material = self.bodies[b].material.clone();
                 self.mls.set_material(b, &material)?;
                 self.shells.set_material(b, &ShellMaterial::from_spec(&material), &self.points);
-                self.body_contacts.set_material(b, material.young, material.friction);
+                let young = contact_young(b, &self.bodies[b], &self.shells, &self.points);
+                self.body_contacts.set_material(b, young, material.friction);
                 if let Some(law) = self.mls.laws().nth(b) {
                     self.flow.set_material(b, &material, law);
                 }

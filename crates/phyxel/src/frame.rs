@@ -29,6 +29,8 @@ pub struct BodyFrame {
     pub color: [u8; 3],
     /// `surface = "none"`: not drawn, unless points are asked for.
     pub hidden: bool,
+    /// Whether it is a sheet: its surfels are seen from both sides.
+    pub two_sided: bool,
     /// Stable ids of the points.
     pub ids: Vec<u32>,
     /// Positions of the points [m].

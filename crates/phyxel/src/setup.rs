@@ -1,17 +1,18 @@
 //! Scene to World: shapes are built, sampled, put in cell order and handed to the models.
 
 use crate::body::{Body, Region};
-use crate::contact::{Bodies, Collider, Colliders, ContactBody, Overlap};
+use crate::contact::{Bodies, Collider, Colliders, ContactBody, ContactSurface, Overlap};
 use crate::events::Event;
 use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
-use crate::geometry::{Bounds, Built, Files, Placed, Pose, Shape, ShapeLibrary, build, build_open};
+use crate::geometry::{Bounds, Built, Files, Placed, Pose, ShapeLibrary, build, build_open};
 use crate::guard::Guard;
 use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
+use crate::models::shell::fabric::{Fabric, Grain, NodeFactors};
 use crate::models::shell::law::ShellLaw;
 use crate::models::shell::loads::Wind;
 use crate::models::shell::{Shell, ShellBody, ShellMaterial, ShellModel};
@@ -20,7 +21,8 @@ use crate::neighbors::cell_order;
 use crate::pins::Pin;
 use crate::points::Points;
 use crate::sampling::{
-    SampleSize, ShellNodes, ShellSurface, SurfacePatch, color_by_mesh, sample_surfels, sample_volume,
+    SampleSize, ShellNodes, ShellSource, ShellSurface, SurfacePatch, color_by_mesh, fiber_surfels, sample_surfels,
+    sample_volume,
 };
 use crate::scene::{
     BodySpec, EventAction, EventSpec, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, ModelKind,
@@ -53,7 +55,7 @@ struct Sampled {
     patches: Vec<SurfacePatch>,
     surfels: Option<Surfels>,
     pose: Pose,
-    shape: Arc<dyn Shape>,
+    surface: ContactSurface,
 }
 
 impl World {
@@ -65,14 +67,14 @@ impl World {
         let (mut bodies, mut sampled, mut shell_bodies) = (Vec::new(), Vec::new(), Vec::new());
         for (b, spec) in scene.bodies.iter().enumerate() {
             let key = format!("body[{b}]");
-            let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             if spec.model == ModelKind::Shell {
-                let (body, one, shell) = add_shell(b, scene, &built, (&shapes, files), &mut points)?;
+                let (body, one, shell) = add_shell(b, scene, (&shapes, files), &mut points, &mut warnings)?;
                 bodies.push(body);
                 sampled.push(one);
                 shell_bodies.push(shell);
                 continue;
             }
+            let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
             let (mut body, one) = add_body(b, scene, &built, &mut points)?;
             if becomes(scene, spec, MaterialSpec::is_plastic) {
@@ -95,7 +97,8 @@ impl World {
         let mut mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
         let mut shells = ShellModel::new(shell_bodies, &points);
         shells.ranges().for_each(|(b, _)| mls.retire(b));
-        let body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled));
+        check_held(&shells, &bodies)?;
+        let body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled, &shells, &points));
         warnings.extend(body_contacts.overlaps().iter().map(|o| describe_overlap(o, &bodies)));
         let mut radii = body_contacts.radii().to_vec();
         for (b, range) in shells.ranges() {
@@ -252,7 +255,8 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
         normal: pose.vector(p.normal),
         area: p.area * spec.scale * spec.scale,
     });
-    let sampled = Sampled { patches: patches.collect(), surfels, pose, shape: built.shape.clone() };
+    let surface = ContactSurface::Solid(Arc::new(Placed::new(built.shape.clone(), pose)));
+    let sampled = Sampled { patches: patches.collect(), surfels, pose, surface };
     let body = Body {
         name: spec.name.clone(),
         range,
@@ -268,20 +272,36 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
 fn add_shell(
     b: usize,
     scene: &Scene,
-    built: &Built,
     (shapes, files): (&ShapeLibrary, &Files),
     points: &mut Points,
+    warnings: &mut Vec<String>,
 ) -> Result<(Body, Sampled, ShellBody)> {
     let spec = &scene.bodies[b];
     let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
     let seed = scene.seed.wrapping_add(b as u64);
     let under = |e: Error| e.under_key(&format!("body[{b}] '{}'", spec.name));
     let open = build_open(&spec.shape, shapes, files).map_err(under)?;
-    let mut surface = ShellSurface::new(&*built.shape, open.as_ref(), &spec.cuts);
+    let solid = match open {
+        None => Some(build(&spec.shape, shapes, files).map_err(under)?),
+        Some(_) => None,
+    };
+    let source = match (&open, &solid) {
+        (Some(open), _) => ShellSource::Open(open),
+        (None, Some(solid)) => ShellSource::Solid(&*solid.shape),
+        (None, None) => return Err(under(Diagnostic::new("the shape has no surface").key("shape").into())),
+    };
+    let mut surface = ShellSurface::new(source, &spec.cuts).map_err(under)?;
     let rows = spec.sampling == Sampling::Regular;
     let spacing = spec.spacing.map(|s| s / spec.scale);
     let sampled = surface.nodes(spacing, spec.points.unwrap_or(2000), rows, seed).map_err(under)?;
     let ShellNodes { mut nodes, spacing } = sampled;
+    let surfels = match spec.surface.kind {
+        SurfaceKind::Surfels => Some(surface.surfels(spec.surface.count, spec.color)),
+        SurfaceKind::Fibers => Some(fiber_surfels(&nodes, spacing, spec.surface.count, spec.color)),
+        SurfaceKind::None | SurfaceKind::Points => None,
+    };
+    let told = solid.iter().flat_map(|s| &s.warnings).chain(surface.warnings());
+    warnings.extend(told.map(|w| format!("body '{}': {w}", spec.name)));
     nodes.positions.iter_mut().for_each(|p| *p = pose.point(*p));
     nodes.normals.iter_mut().for_each(|n| *n = pose.vector(*n));
     nodes.areas.iter_mut().for_each(|a| *a *= spec.scale * spec.scale);
@@ -294,8 +314,18 @@ fn add_shell(
     }
     let range = first..points.len();
     let regions = find_regions(b, scene, range.clone(), points)?;
-    let surfels = (spec.surface.kind == SurfaceKind::Surfels).then(|| surface.surfels(spec.surface.count, spec.color));
+    let factors = patch_factors(spec, &regions, range.clone());
+    for (i, factor) in range.clone().zip(&factors) {
+        points.masses[i] *= factor.thickness;
+        points.volumes[i] *= factor.thickness;
+    }
     let made_of = ShellMaterial::from_spec(material);
+    let grain = material.anisotropy.clone().map(|anisotropy| Grain { anisotropy, rotation: pose.rotation });
+    let constants = [made_of.sheet.young, made_of.sheet.poisson];
+    let fabric = match grain.is_some() || !spec.patches.is_empty() {
+        true => Fabric::new(&nodes.normals, grain.as_ref(), constants, factors).map_err(under)?,
+        false => Fabric::default(),
+    };
     let law = match shell.law {
         ShellEnergy::Tensor => ShellLaw::Tensor,
         ShellEnergy::Weights => ShellLaw::Weights,
@@ -317,11 +347,43 @@ fn add_shell(
         density: material.density,
         smoothing: material.smoothing,
         flow: made_of.flow,
+        friction: made_of.friction,
+        fabric,
     };
-    let sampled = Sampled { patches: Vec::new(), surfels, pose, shape: built.shape.clone() };
+    let half = 0.5 * made_of.sheet.thickness;
+    let contact = ContactSurface::Sheet(shell.nodes.normals.clone(), half);
+    let sampled = Sampled { patches: Vec::new(), surfels, pose, surface: contact };
     let body =
         Body { name: spec.name.clone(), range, material: material.clone(), melted: None, color: spec.color, regions };
     Ok((body, sampled, shell))
+}
+
+/// Stiffness and thickness at the points of a shell in those of its material.
+fn patch_factors(spec: &BodySpec, regions: &[Region], range: Range<usize>) -> Vec<NodeFactors> {
+    let mut factors = vec![NodeFactors::ONE; range.len()];
+    for patch in &spec.patches {
+        let held = regions.iter().filter(|r| r.name == patch.region).flat_map(|r| &r.points);
+        for &i in held {
+            let factor = &mut factors[i as usize - range.start];
+            factor.stiffness *= patch.stiffness;
+            factor.thickness *= patch.thickness;
+        }
+    }
+    factors
+}
+
+/// A shell of too few nodes would fall to dust.
+fn check_held(shells: &ShellModel, bodies: &[Body]) -> Result<()> {
+    for (b, range) in shells.ranges() {
+        let loose = shells.shell(b).map_or(0, |s| s.network().loose());
+        if loose > 0 {
+            let what =
+                format!("{loose} of {} nodes of the shell '{}' are held by no fiber", range.len(), bodies[b].name);
+            let fault = Diagnostic::new(what).key(format!("body[{b}].spacing"));
+            return Err(fault.expected("several nodes across every piece of it").hint("a smaller spacing").into());
+        }
+    }
+    Ok(())
 }
 
 /// The regions of a body; the first is `all`.
@@ -355,14 +417,20 @@ fn colored_surfels(built: &Built, count: usize, color: [u8; 3], seed: u64) -> Su
     surfels
 }
 
-fn contact_bodies(bodies: &[Body], sampled: &[Sampled]) -> Vec<ContactBody> {
-    let one = |(body, sampled): (&Body, &Sampled)| ContactBody {
+fn contact_bodies(bodies: &[Body], sampled: &[Sampled], shells: &ShellModel, points: &Points) -> Vec<ContactBody> {
+    let one = |(b, (body, sampled)): (usize, (&Body, &Sampled))| ContactBody {
         points: body.range.clone(),
-        shape: Arc::new(Placed::new(sampled.shape.clone(), sampled.pose)),
-        young: body.material.young,
+        surface: sampled.surface.clone(),
+        young: contact_young(b, body, shells, points),
         friction: body.material.friction,
     };
-    bodies.iter().zip(sampled).map(one).collect()
+    bodies.iter().zip(sampled).enumerate().map(one).collect()
+}
+
+/// Young's modulus of a body in contact [Pa]; of a shell one that its light nodes can bear.
+pub(crate) fn contact_young(b: usize, body: &Body, shells: &ShellModel, points: &Points) -> f64 {
+    let spacing = points.spacings[body.range.clone()].first().copied().unwrap_or(1.0);
+    shells.contact_stiffness(b, points).map_or(body.material.young, |stiffness| stiffness / spacing)
 }
 
 fn describe_overlap(overlap: &Overlap, bodies: &[Body]) -> String {
@@ -472,15 +540,14 @@ fn bind(
     let carrier = sampled.surfels.map(|mut surfels| {
         place(&mut surfels, &sampled.pose);
         let range = body.range.clone();
-        let on_shell: Vec<f64>;
-        let radii = match shells.ranges().any(|(_, shell)| shell == range) {
-            false => &mls.support_radii()[range.clone()],
+        let rest = &points.rest_positions[range.clone()];
+        match shells.ranges().any(|(_, shell)| shell == range) {
+            false => Carrier::bind(surfels, rest, &mls.support_radii()[range]),
             true => {
-                on_shell = points.spacings[range.clone()].iter().map(|s| SHELL_REACH * s).collect();
-                &on_shell
+                let radii: Vec<f64> = points.spacings[range].iter().map(|s| SHELL_REACH * s).collect();
+                Carrier::bind(surfels, rest, &radii).follow_folds(rest, &radii)
             }
-        };
-        Carrier::bind(surfels, &points.rest_positions[range], radii)
+        }
     });
     Surface { carrier, visible: spec.surface.kind != SurfaceKind::None }
 }

@@ -58,9 +58,15 @@ impl World {
         if damps {
             self.phase("damp", Self::damp);
         }
+        if !self.shells.is_empty() {
+            self.phase("shell contact", |w| w.touch_shells(dt));
+        }
         self.phase("collide", |w| w.collide(dt));
-        // Pins come last: they win over everything.
+        // Pins come last: they win over everything, save that shells pass through each other.
         self.phase("pins", |w| w.hold_pins(dt));
+        if !self.shells.is_empty() {
+            self.phase("shell contact", |w| w.shells.keep_apart(&mut w.points, dt));
+        }
         let report = self.phase("move", |w| w.mls.move_points(&mut w.points, dt));
         if self.implicit.is_some() {
             self.phase("reactions", |w| w.find_reactions(dt));
@@ -154,6 +160,7 @@ impl World {
         self.set_clamps();
         self.shells.measure(&self.points);
         self.shells.forget();
+        self.shells.refresh_contact();
         self.save_only_snapshot();
     }
 
@@ -190,6 +197,13 @@ impl World {
                 |i: usize| points.forces[i].dot(points.velocities[i] + 0.5 * dt * points.forces[i] / points.masses[i]);
             self.work += dt * (0..points.len()).map(power).sum::<f64>();
         }
+    }
+
+    /// Keeps shells from each other and from themselves; what a pin holds in all directions cannot be pushed.
+    fn touch_shells(&mut self, dt: f64) {
+        let (time, pins) = (self.time, &self.pins);
+        let held = pins.iter().filter(|p| p.is_active(time) && p.axes == [true; 3]).flat_map(|p| &p.points);
+        self.shells.touch(&mut self.points, held, dt);
     }
 
     /// Heat runs when it is due, and at the end of a frame.
@@ -229,6 +243,10 @@ impl World {
 
     fn collide(&mut self, dt: f64) {
         self.colliders.collide(&mut self.points, dt);
+        if !self.shells.is_empty() && !self.shells.is_implicit() {
+            let sheets = self.shells.contact();
+            self.colliders.collide_between(sheets.triangles(), sheets.halves(), &mut self.points, dt);
+        }
         self.work += self.colliders.work();
         for (k, impulse) in self.collider_impulses.iter_mut().enumerate() {
             *impulse += self.colliders.impulse(k);

@@ -311,6 +311,7 @@ impl World {
                 out.bodies[b].fields.push(("temperature", body.range.clone().map(temperature).collect()));
             }
             out.bodies[b].hidden = !self.surfaces[b].visible;
+            out.bodies[b].two_sided = self.shells.manages(b);
             if self.flow.manages(b) {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if let Some(carrier) = &mut self.surfaces[b].carrier {
@@ -323,6 +324,9 @@ impl World {
                     &self.scratch.gradients[range],
                     &mut out.bodies[b].surfels,
                 );
+                if let Some(shell) = self.shells.shell(b) {
+                    lead_out(&self.colliders, 0.5 * shell.sheet().thickness, &mut out.bodies[b].surfels);
+                }
             }
         }
         out.colliders.clear();
@@ -359,6 +363,22 @@ impl World {
         let carried: Vec<Option<Carried>> =
             carriers.zip(&solid).map(|(c, surfels)| c.map(|carrier| Carried { carrier, surfels })).collect();
         self.flowing.update(&now, &carried);
+    }
+}
+
+/// Between the nodes of a sheet its drawn surface may dip a little into a collider: it is led out, to `gap` [m] above.
+fn lead_out(colliders: &Colliders, gap: f64, surfels: &mut Surfels) {
+    for collider in colliders.list.iter().filter(|c| c.active) {
+        let near = collider.bounds().grown(gap);
+        surfels.positions.par_iter_mut().with_min_len(1024).for_each(|place| {
+            let p = place.as_dvec3();
+            if near.contains(p) {
+                let inside = gap - collider.distance(p);
+                if inside > 0.0 {
+                    *place = (p + inside * collider.normal(p)).as_vec3();
+                }
+            }
+        });
     }
 }
 

@@ -275,3 +275,54 @@ fn restarted_built_in_scenes_have_the_same_bits() {
         a_restart_changes_nothing(&small(&scene), 1);
     }
 }
+
+/// A cloth falls on a jelly block that stands on another cloth: shells against shells, solids and themselves.
+const SHELLS: &str = r##"
+format = 1
+name = "shells"
+duration = 1
+fps = 30
+[[body]]
+name = "lower"
+model = "shell"
+shape = { kind = "sheet", size = [0.5, 0.4] }
+at = [0, 0.02, 0]
+spacing = 0.03
+material = { young = 1e5, thickness = 0.004, density = 300 }
+surface = { count = 500 }
+[[body]]
+name = "block"
+shape = { kind = "box", size = [0.2, 0.1, 0.2] }
+at = [0, 0.1, 0]
+velocity = [0, -2, 0]
+points = 400
+material = { young = 1e5 }
+surface = { count = 500 }
+[[body]]
+name = "upper"
+model = "shell"
+shape = { kind = "sheet", size = [0.5, 0.4] }
+at = [0.02, 0.2, 0]
+rotate = [3, 20, 0]
+velocity = [0, -6, 0]
+spacing = 0.03
+material = { young = 1e5, thickness = 0.003, density = 300, yield_strain = 0.01, creep = 10 }
+surface = { count = 500 }
+[[collider]]
+name = "floor"
+shape = { kind = "plane" }
+[[probe]]
+name = "height"
+body = "upper"
+measure = "mean_y"
+"##;
+
+#[test]
+fn shells_in_contact_have_the_same_bits_on_any_number_of_threads_and_after_a_restart() {
+    let scene = Scene::from_toml(SHELLS, None, &[]).expect("the scene is right");
+    same_bits_on(&[(2, 2), (3, 4)], &scene);
+    a_restart_changes_nothing(&scene, 2);
+    let mut world = build(&scene).expect("the world can be built");
+    advance(&mut world, 4);
+    assert_eq!(world.shells().crossings(world.points()), 0);
+}

@@ -9,7 +9,7 @@
 //! What holds: the forces sum to zero to rounding, and so do their torques: the torque (x_i - x̄) × f that a push and its
 //! reactions lack is given to the skin of the pushed body as if it were rigid. Friction is a damped spring
 //! along the surface that slips at μ times the normal force, so what rests stays. One body against itself is not handled,
-//! and bodies that meet faster than about the wave speed of their matter may pass through each other.
+//! nor are sheets against sheets (`models::shell` has its own way for both), and bodies that meet faster than about the wave speed of their matter may pass through each other.
 
 use super::candidates::Candidates;
 use super::overlap::{Overlap, find_overlaps};
@@ -39,12 +39,21 @@ const CHUNK: usize = 64;
 pub struct ContactBody {
     /// Its points, consecutive.
     pub points: Range<usize>,
-    /// Its shape in world space at the start.
-    pub shape: Arc<dyn Shape>,
+    /// Its surface at the start.
+    pub surface: ContactSurface,
     /// Young's modulus [Pa].
     pub young: f64,
     /// Coulomb friction coefficient; of two bodies the geometric mean counts.
     pub friction: f64,
+}
+
+/// The surface of a body at the start, in world space.
+#[derive(Clone)]
+pub enum ContactSurface {
+    /// That of a solid.
+    Solid(Arc<dyn Shape>),
+    /// Both sides of a sheet: unit normals at its points, and half of its thickness [m].
+    Sheet(Vec<DVec3>, f64),
 }
 
 /// Contact between the bodies of a world.
@@ -80,7 +89,13 @@ impl Bodies {
         let mut made = Self { radii: points.spacings.iter().map(|s| 0.5 * s).collect(), ..Self::default() };
         for (b, body) in bodies.iter().enumerate() {
             made.materials.push((body.young, body.friction));
-            made.skin.add_body(points, body.points.clone(), b as u32, &*body.shape);
+            match &body.surface {
+                ContactSurface::Solid(shape) => made.skin.add_body(points, body.points.clone(), b as u32, &**shape),
+                ContactSurface::Sheet(normals, half) => {
+                    made.skin.add_sheet(points, body.points.clone(), b as u32, normals, *half);
+                    made.candidates.add_sheet(b);
+                }
+            }
         }
         for s in 0..made.skin.len() {
             let depths = made.skin.rest_facets[s].iter().map(|(_, depth)| depth);
@@ -95,7 +110,7 @@ impl Bodies {
             for (touch, &s) in made.touches.iter().zip(&made.candidates.active) {
                 made.overlaps_at_start[s as usize] = touch.depth.max(0.0);
             }
-            made.candidates = Candidates::default();
+            made.candidates.forget();
             made.found = false;
         }
         made

@@ -54,7 +54,12 @@ impl Lattices {
                 }
             }
         }
-        self.bodies.push(ContactBody { points: range, shape: Arc::new(Block(center, half)), young, friction: 0.5 });
+        self.bodies.push(ContactBody {
+            points: range,
+            surface: ContactSurface::Solid(Arc::new(Block(center, half))),
+            young,
+            friction: 0.5,
+        });
     }
 
     fn contact(&self) -> Bodies {
@@ -309,7 +314,7 @@ fn few_and_absurd_points_do_nothing_bad() {
     points.push(1, DVec3::new(0.05, 0.0, 0.0), 1.0, 1e-3, 0.1);
     let body = |k: usize, at: DVec3| ContactBody {
         points: k..k + 1,
-        shape: Arc::new(Block(at, DVec3::splat(0.05))),
+        surface: ContactSurface::Solid(Arc::new(Block(at, DVec3::splat(0.05)))),
         young: 0.0,
         friction: 0.5,
     };

@@ -31,6 +31,8 @@ pub(super) struct Candidates {
     extents: Vec<Extent>,
     /// Bodies that are left out; empty: none.
     excluded: Vec<bool>,
+    /// Bodies that are sheets, which do not see each other here.
+    sheets: Vec<usize>,
 }
 
 /// Boxes around the positions and the velocities of a skin.
@@ -84,8 +86,20 @@ impl Candidates {
         self.made_at.clear();
     }
 
-    fn is_excluded(&self, body: usize) -> bool {
-        self.excluded.get(body) == Some(&true)
+    /// Says that a body is a sheet.
+    pub fn add_sheet(&mut self, body: usize) {
+        self.sheets.push(body);
+    }
+
+    /// Forgets all lists.
+    pub fn forget(&mut self) {
+        *self = Self { sheets: std::mem::take(&mut self.sheets), ..Self::default() };
+    }
+
+    /// Whether two bodies do not see each other.
+    fn is_excluded(&self, a: usize, b: usize) -> bool {
+        let out = |body: usize| self.excluded.get(body) == Some(&true);
+        out(a) || out(b) || (self.sheets.contains(&a) && self.sheets.contains(&b))
     }
 
     /// Makes the lists anew if a skin point has moved too far since they were made.
@@ -116,7 +130,7 @@ impl Candidates {
         let mut earliest = f64::INFINITY;
         for (a, here) in self.extents.iter().enumerate() {
             for (b, there) in self.extents.iter().enumerate().skip(a + 1) {
-                if self.is_excluded(a) || self.is_excluded(b) {
+                if self.is_excluded(a, b) {
                     continue;
                 }
                 let apart = here.space.apart(there.space).max(0.0);
@@ -161,7 +175,7 @@ impl Candidates {
         let mut others: Vec<Vec<Bounds>> = vec![Vec::new(); count];
         for a in 0..count {
             for b in (0..count).filter(|&b| b != a) {
-                if self.is_excluded(a) || self.is_excluded(b) {
+                if self.is_excluded(a, b) {
                     continue;
                 }
                 let (reach, margin) = (REACH * 0.5 * (spacings[a] + spacings[b]), MARGIN * widest);
@@ -189,17 +203,20 @@ impl Candidates {
         let spacing = |a: usize| points.spacings[skin.points[self.active[a] as usize] as usize];
         let widest = (0..places.len()).map(spacing).fold(0.0, f64::max);
         let grid = Grid::new(&places, REACH * widest);
+        let mut near = std::mem::take(&mut self.near);
         for a in 0..places.len() {
             let body = skin.bodies[self.active[a] as usize];
-            let first = self.near.len();
+            let first = near.len();
             grid.for_each_within(places[a], (REACH + MARGIN) * widest, |b, r2| {
                 let reach = REACH * 0.5 * (spacing(a) + spacing(b)) + MARGIN * widest;
-                if skin.bodies[self.active[b] as usize] != body && r2 < reach * reach {
-                    self.near.push(b as u32);
+                let other = skin.bodies[self.active[b] as usize];
+                if other != body && r2 < reach * reach && !self.is_excluded(body as usize, other as usize) {
+                    near.push(b as u32);
                 }
             });
-            self.near[first..].sort_unstable();
-            self.starts.push(self.near.len() as u32);
+            near[first..].sort_unstable();
+            self.starts.push(near.len() as u32);
         }
+        self.near = near;
     }
 }

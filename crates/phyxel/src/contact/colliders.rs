@@ -31,7 +31,7 @@ pub struct Colliders {
     /// Per chunk and collider, written by `collide`.
     sums: Vec<Sum>,
     /// Per collider, written by `collide`.
-    totals: Vec<Sum>,
+    pub(super) totals: Vec<Sum>,
     /// How far each point of each chunk was from each collider when it was last asked, chunk by chunk. Written by
     /// `collide`; what is skipped because of it could not touch, so it never changes a result.
     seen: Vec<Seen>,
@@ -59,17 +59,17 @@ pub struct ContactConstraint {
 
 /// What contact did during one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Sum {
+pub(super) struct Sum {
     /// Impulse given to the points [N s].
-    impulse: DVec3,
+    pub impulse: DVec3,
     /// Work on the points, force times the way they go [J].
-    work: f64,
+    pub work: f64,
     /// Points that were touched.
-    touched: u32,
+    pub touched: u32,
 }
 
 impl Sum {
-    fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.impulse += other.impulse;
         self.work += other.work;
         self.touched += other.touched;

@@ -3,6 +3,7 @@
 //! Points are samples of cells, so the matter of a point reaches half a spacing around it: that is its contact radius.
 //! Colliders act on velocities ([`Colliders::collide`], after the velocities are integrated and before the points move), bodies act on each other by forces ([`Bodies::add_forces`]).
 
+mod between;
 mod bodies;
 mod candidates;
 mod collider;
@@ -13,7 +14,7 @@ mod skin;
 mod touch;
 
 pub use crate::models::mls::implicit::PairPenalty;
-pub use bodies::{Bodies, ContactBody};
+pub use bodies::{Bodies, ContactBody, ContactSurface};
 pub use collider::{Collider, Pose};
 pub use colliders::{Colliders, ContactConstraint};
 pub use overlap::Overlap;

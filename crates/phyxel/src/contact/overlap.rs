@@ -1,6 +1,6 @@
 //! Bodies that share space at the start.
 
-use super::bodies::ContactBody;
+use super::bodies::{ContactBody, ContactSurface};
 use crate::geometry::Shape;
 use crate::points::Points;
 
@@ -26,8 +26,11 @@ pub(super) fn find_overlaps(points: &Points, bodies: &[ContactBody], radii: &[f6
     for a in 0..bodies.len() {
         for b in a + 1..bodies.len() {
             let mut overlap = Overlap { body_a: a as u32, body_b: b as u32, depth: 0.0, points: 0 };
-            count_overlap(points, &bodies[a], &*bodies[b].shape, radii, &mut overlap);
-            count_overlap(points, &bodies[b], &*bodies[a].shape, radii, &mut overlap);
+            for (body, other) in [(a, b), (b, a)] {
+                if let ContactSurface::Solid(shape) = &bodies[other].surface {
+                    count_overlap(points, &bodies[body], &**shape, radii, &mut overlap);
+                }
+            }
             if overlap.points > 0 {
                 found.push(overlap);
             }

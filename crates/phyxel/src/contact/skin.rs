@@ -155,6 +155,31 @@ impl Skin {
         }
     }
 
+    /// Adds the points `range` of a sheet with unit normals and half of its thickness [m]: matter below both sides.
+    pub fn add_sheet(
+        &mut self,
+        points: &Points,
+        range: std::ops::Range<usize>,
+        body: u32,
+        normals: &[DVec3],
+        half: f64,
+    ) {
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        let positions = &points.rest_positions[range.clone()];
+        let reach = points.spacings[range.clone()].iter().copied().fold(0.0, f64::max) * CARRIER_REACH;
+        let grid = Grid::new(positions, reach);
+        for (k, normal) in normals.iter().enumerate() {
+            let i = range.start + k;
+            let facets = Facets { count: 2, normals: [*normal, -*normal, DVec3::ZERO], depths: [half, half, 0.0] };
+            self.points.push(i as u32);
+            self.bodies.push(body);
+            self.rest_facets.push(facets);
+            self.add_carriers(&grid, positions, k, range.start, CARRIER_REACH * points.spacings[i]);
+        }
+    }
+
     fn add_carriers(&mut self, grid: &Grid, positions: &[DVec3], k: usize, first: usize, reach: f64) {
         let weight = |r2: f64| (1.0 - r2 / (reach * reach)).max(0.0).powi(2);
         let near = grid.within(positions[k], reach);

@@ -2,7 +2,7 @@
 
 use super::{
     Bounds, Capsule, Cloud, CloudShape, Combined, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Mesh, MeshShape,
-    Operation, Placed, Pose, Scaled, Shape, Sphere, Torus,
+    Operation, Placed, Pose, Scaled, ScatteredPoints, Shape, Sphere, Torus,
 };
 use crate::scene::{ShapeKind, ShapeSpec};
 use crate::{Diagnostic, Error, Result};
@@ -106,17 +106,39 @@ pub fn build(spec: &ShapeSpec, library: &ShapeLibrary, files: &Files) -> Result<
     Ok(Built { shape: node.shape, mesh: node.mesh, warnings: builder.warnings })
 }
 
-/// The open surface that `spec` is: a sheet or a mesh as it is in its file, perhaps by way of names; None for other shapes, whose
-/// surface is that of the solid. The mesh comes with its colors.
-pub fn build_open(spec: &ShapeSpec, library: &ShapeLibrary, files: &Files) -> Result<Option<Mesh>> {
-    // Names were followed by `build` before; it refuses circles.
+/// A surface as it was given, not that of a solid.
+#[derive(Debug, Clone)]
+pub enum OpenSurface {
+    /// Triangles, with colors if they have any.
+    Mesh(Mesh),
+    /// Points.
+    Points(ScatteredPoints),
+}
+
+/// The open surface that `spec` is: a sheet, or a mesh or points as they are in their file, perhaps by way of names; None for other
+/// shapes, whose surface is that of the solid.
+pub fn build_open(spec: &ShapeSpec, library: &ShapeLibrary, files: &Files) -> Result<Option<OpenSurface>> {
+    // Circles of names are found by `build`, which is asked where this finds nothing.
     let (mut chain, mut last) = (vec![spec.clone()], spec.clone());
     while let ShapeKind::Use { name } = &last.kind {
         let Some(found) = library.find(name).filter(|_| chain.len() < MOST_LEVELS) else { return Ok(None) };
         chain.push(found.clone());
         last = found;
     }
+    let place = |spec: &ShapeSpec| (spec.scale, Pose::from_degrees(spec.at, spec.rotate));
+    for spec in &chain {
+        check_transform(spec, "shape")?;
+        simple(&spec.kind, DVec3::ONE, 0.0, "shape")?;
+    }
     let mut mesh = match &last.kind {
+        ShapeKind::Points { file, height } => {
+            let path = files.resolve(file).map_err(|error| with_key(error, "shape"))?;
+            let points = ScatteredPoints::read(&path).map_err(|error| with_key(error, "shape"))?;
+            let factor = fit(Bounds::of(points.positions.iter().copied()), *height, "shape")?;
+            let points = points.transformed(DVec3::splat(factor), &Pose::IDENTITY);
+            let placed = chain.iter().rev().map(place).fold(points, |p, (scale, pose)| p.transformed(scale, &pose));
+            return Ok(Some(OpenSurface::Points(placed)));
+        }
         ShapeKind::Sheet { size: [x, z] } => {
             let corner = |a: f64, b: f64| DVec3::new(0.5 * a * x, 0.0, 0.5 * b * z);
             Mesh {
@@ -134,10 +156,10 @@ pub fn build_open(spec: &ShapeSpec, library: &ShapeLibrary, files: &Files) -> Re
         }
         _ => return Ok(None),
     };
-    for one in chain.iter().rev() {
-        mesh = mesh.transformed(one.scale, &Pose::from_degrees(one.at, one.rotate));
+    for (scale, pose) in chain.iter().rev().map(place) {
+        mesh = mesh.transformed(scale, &pose);
     }
-    Ok(Some(mesh))
+    Ok(Some(OpenSurface::Mesh(mesh)))
 }
 
 struct Builder<'a> {

@@ -31,6 +31,42 @@ pub struct Cloud {
     pub normals: Vec<DVec3>,
 }
 
+/// Points of a surface as read, with normals if the file has them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ScatteredPoints {
+    /// Positions [m], no two at the same place.
+    pub positions: Vec<DVec3>,
+    /// Unit normals; zero where the file's has no direction.
+    pub normals: Option<Vec<DVec3>>,
+}
+
+impl ScatteredPoints {
+    /// Reads a PLY, OBJ or XYZ file of points; repeated ones are dropped.
+    pub fn read(path: &Path) -> Result<Self> {
+        let raw = read(path)?;
+        let mut known = std::collections::HashSet::with_capacity(raw.positions.len());
+        let new = |x: &DVec3| known.insert((*x + DVec3::ZERO).to_array().map(f64::to_bits));
+        let kept: Vec<bool> = raw.positions.iter().map(new).collect();
+        let pick = |list: Vec<DVec3>| list.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(x, _)| x).collect();
+        let unit = |list: Vec<DVec3>| list.into_iter().map(|n| n.normalize_or_zero()).collect();
+        let (positions, normals): (Vec<DVec3>, _) = (pick(raw.positions), raw.normals.map(|n| unit(pick(n))));
+        if positions.len() < FEWEST {
+            let what = format!("the file has {} different points, too few for a surface", positions.len());
+            return Err(Diagnostic::new(what).file(path).expected(format!("at least {FEWEST}")).into());
+        }
+        Ok(Self { positions, normals })
+    }
+
+    /// The points scaled per axis, then moved by `pose`.
+    pub fn transformed(&self, scale: DVec3, pose: &Pose) -> Self {
+        let turn = |n: &DVec3| pose.vector(*n / scale).normalize_or_zero();
+        Self {
+            positions: self.positions.iter().map(|&x| pose.point(x * scale)).collect(),
+            normals: self.normals.as_ref().map(|list| list.iter().map(turn).collect()),
+        }
+    }
+}
+
 impl Cloud {
     /// Reads a PLY, OBJ or XYZ file of points with normals.
     pub fn read(path: &Path) -> Result<Self> {

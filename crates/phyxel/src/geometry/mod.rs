@@ -8,6 +8,7 @@ mod mesh;
 mod mesh_shape;
 #[cfg(test)]
 mod mesh_tests;
+mod normals;
 mod placed;
 mod primitives;
 mod read;
@@ -17,11 +18,12 @@ mod topology;
 mod triangle;
 mod winding;
 
-pub use build::{Built, Files, ShapeLibrary, build, build_open};
-pub use cloud::{Cloud, CloudShape};
+pub use build::{Built, Files, OpenSurface, ShapeLibrary, build, build_open};
+pub use cloud::{Cloud, CloudShape, ScatteredPoints};
 pub use csg::{Combined, Operation};
 pub use mesh::Mesh;
 pub use mesh_shape::MeshShape;
+pub use normals::{NormalGraph, plane_normals};
 pub use placed::{Placed, Pose, Scaled};
 pub use primitives::{Capsule, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Sphere, Torus};
 pub use topology::MeshReport;

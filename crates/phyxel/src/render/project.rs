@@ -47,6 +47,8 @@ pub(super) struct ScreenSplat {
     kind: Kind,
     /// Whether it shows its back.
     pub back: bool,
+    /// Number of its sheet; 0: none.
+    pub sheet: u16,
     /// What is blended.
     pub attributes: [f32; CHANNELS],
     /// Change of the first ones, normal and light, along each half-axis.
@@ -97,7 +99,11 @@ impl Projection {
         let c = self.homogeneous(center);
         let at = (c.x / c.z, c.y / c.z);
         let inverse_depth = 1.0 / c.z;
-        let normal = splats.normals[i];
+        let sheet = splats.sheets[i];
+        // A sheet shows a front on both sides.
+        let away = sheet > 0 && splats.normals[i].dot(self.eye - splats.positions[i]) < 0.0;
+        let side = if away { -1.0 } else { 1.0 };
+        let normal = side * splats.normals[i];
         let mut attributes = [0.0; CHANNELS];
         attributes[WEIGHT] = 1.0;
         attributes[NORMAL..NORMAL + 3].copy_from_slice(&normal.to_array());
@@ -111,7 +117,7 @@ impl Projection {
         let slack = (0.6 * radius).max(widened) * inverse_depth * inverse_depth;
         let mut turns = [[0.0; TURNING]; 2];
         for (out, turn) in turns.iter_mut().zip(&vicinity.turns[i]) {
-            out[NORMAL..NORMAL + 3].copy_from_slice(&(turn.normal * grow).to_array());
+            out[NORMAL..NORMAL + 3].copy_from_slice(&(turn.normal * (side * grow)).to_array());
             out[SEEN..SEEN + 3].copy_from_slice(&turn.seen.map(|s| s * grow));
         }
         let base = |rows, clip, kind, (lo, hi)| ScreenSplat {
@@ -124,6 +130,7 @@ impl Projection {
             hi,
             kind,
             back,
+            sheet,
             attributes,
             turns,
         };

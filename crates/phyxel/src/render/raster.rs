@@ -29,6 +29,8 @@ pub(super) const CHANNELS: usize = 12;
 pub(super) struct Tile {
     /// Largest inverse depth of a front, 0 where there is none.
     nearest: Vec<f32>,
+    /// Sheet that is nearest, 0 where none is: what lies close behind it is not blended into it.
+    nearest_sheet: Vec<u16>,
     /// Blended front samples, row by row.
     pub samples: Vec<[f32; CHANNELS]>,
     /// Whether `behind` holds something; only then it is valid.
@@ -50,6 +52,7 @@ impl Default for Tile {
         let n = TILE_WIDTH * TILE_HEIGHT;
         Self {
             nearest: vec![0.0; n],
+            nearest_sheet: vec![0; n],
             samples: vec![[0.0; CHANNELS]; n],
             has_behind: false,
             open: vec![false; n],
@@ -71,6 +74,7 @@ impl Tile {
         for splat in splats().filter(|s| !s.back) {
             splat.raise(projection, corner, &mut self.nearest);
         }
+        self.find_sheets(splats, corner);
         for splat in splats().filter(|s| !s.back) {
             self.blend(projection, splat, corner);
         }
@@ -107,8 +111,20 @@ impl Tile {
         self.samples[i][WEIGHT] == 0.0 && !(self.has_behind && self.behind[i][WEIGHT] > 0.0)
     }
 
+    fn find_sheets<'a, I: Iterator<Item = &'a ScreenSplat>>(&mut self, splats: impl Fn() -> I, corner: (usize, usize)) {
+        self.nearest_sheet.fill(0);
+        let (nearest, sheets) = (&self.nearest, &mut self.nearest_sheet);
+        for splat in splats().filter(|s| s.sheet > 0 && !s.is_ball()) {
+            splat.for_each_sample(corner, |i, _, depth| {
+                if depth >= nearest[i] * (1.0 - 1e-6) {
+                    sheets[i] = splat.sheet;
+                }
+            });
+        }
+    }
+
     fn blend(&mut self, projection: &Projection, s: &ScreenSplat, corner: (usize, usize)) {
-        let (nearest, samples) = (&self.nearest, &mut self.samples);
+        let (nearest, sheets, samples) = (&self.nearest, &self.nearest_sheet, &mut self.samples);
         if s.is_ball() {
             s.for_each_ball_sample(projection, corner, |i, depth, at| {
                 if depth > 0.0 && depth >= nearest[i] {
@@ -117,7 +133,7 @@ impl Tile {
             });
         } else {
             s.for_each_sample(corner, |i, place, depth| {
-                if depth >= nearest[i] - s.slack {
+                if depth >= nearest[i] - s.slack && s.sheet == sheets[i] {
                     s.add(&mut samples[i], place, depth);
                 }
             });
@@ -128,7 +144,7 @@ impl Tile {
         s.for_each_sample(corner, |i, _, depth| {
             if self.open[i] && s.back {
                 self.nearest_back[i] = self.nearest_back[i].max(depth);
-            } else if self.open[i] && depth < self.nearest[i] - s.slack {
+            } else if self.open[i] && (depth < self.nearest[i] - s.slack || s.sheet != self.nearest_sheet[i]) {
                 self.nearest_behind[i] = self.nearest_behind[i].max(depth);
             }
         });
@@ -139,7 +155,7 @@ impl Tile {
             if !self.open[i] {
                 return;
             }
-            let near_front = depth >= self.nearest[i] - s.slack;
+            let near_front = depth >= self.nearest[i] - s.slack && s.sheet == self.nearest_sheet[i];
             if !s.back && !near_front && depth >= self.nearest_behind[i] - s.slack {
                 s.add(&mut self.behind[i], place, depth);
             } else if s.back && self.nearest[i] > 0.0 {

@@ -24,10 +24,14 @@ pub(super) struct Splats {
     pub radii: Vec<f32>,
     /// Linear colors.
     pub albedos: Vec<Vec3>,
+    /// Number of the sheet that each belongs to, whose both sides are seen; 0: none.
+    pub sheets: Vec<u16>,
     /// The ellipses of each body or collider.
     pub surfaces: Vec<Range<usize>>,
     /// Box around all of it.
     pub bounds: Bounds,
+    /// Number of the sheet that is being added.
+    sheet: u16,
     cells: PointCells,
     surfel_values: Vec<f32>,
 }
@@ -39,7 +43,8 @@ impl Splats {
     /// Collects the frame. Elements with a position, axis or normal that is not finite are left out.
     pub fn gather(&mut self, frame: &Frame, view: &View, range: Option<(f32, f32)>) {
         self.clear();
-        for body in &frame.bodies {
+        for (b, body) in frame.bodies.iter().enumerate() {
+            self.sheet = if body.two_sided { b.min(usize::from(u16::MAX) - 1) as u16 + 1 } else { 0 };
             if body.hidden && view.draw != Draw::Points {
                 continue;
             }
@@ -49,6 +54,7 @@ impl Splats {
                 self.add_body_surfels(body, view, range);
             }
         }
+        self.sheet = 0;
         for collider in &frame.colliders {
             if let ColliderLook::Surfels(surfels) = &collider.look {
                 let pose = collider.pose.as_affine3();
@@ -73,6 +79,7 @@ impl Splats {
         self.normals.clear();
         self.radii.clear();
         self.albedos.clear();
+        self.sheets.clear();
         self.surfaces.clear();
         self.bounds = Bounds::default();
     }
@@ -139,6 +146,7 @@ impl Splats {
         self.normals.push(normal);
         self.radii.push(radius);
         self.albedos.push(albedo);
+        self.sheets.push(self.sheet);
         self.bounds.add(p - radius);
         self.bounds.add(p + radius);
     }

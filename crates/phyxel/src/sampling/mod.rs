@@ -3,6 +3,7 @@
 mod candidates;
 mod colors;
 mod depth;
+mod fibers;
 mod occupancy;
 mod patches;
 mod relaxed;
@@ -10,12 +11,14 @@ mod shell;
 mod surfels;
 #[cfg(test)]
 mod tests;
+mod through_samples;
 mod triangulation;
 mod volume;
 mod voronoi;
 
 pub use colors::color_by_mesh;
-pub use shell::{ShellNodes, ShellSurface};
+pub use fibers::fiber_surfels;
+pub use shell::{ShellNodes, ShellSource, ShellSurface};
 pub use surfels::sample_surfels;
 pub use volume::{SampleSize, sample_volume};
 

@@ -1,32 +1,65 @@
 //! Surfaces of shells: from shapes and meshes to triangles, nodes and surfels.
 
 use super::color_by_mesh;
+use super::through_samples::{ThroughSamples, scattered_areas};
 use super::triangulation::Triangulation;
-use crate::geometry::{Mesh, Shape};
+use crate::geometry::{Bounds, Mesh, NormalGraph, OpenSurface, ScatteredPoints, Shape, plane_normals};
 use crate::models::shell::network::Nodes;
 use crate::models::shell::nodes::{NodeOptions, spacing_for, spread_nodes};
-use crate::models::shell::surface::TriangleSurface;
+use crate::models::shell::surface::{DenseSurface, TriangleSurface};
 use crate::scene::RegionPlace;
 use crate::surface::Surfels;
-use crate::{Diagnostic, Result};
+use crate::{Diagnostic, Error, Result};
 use glam::DVec3;
 
 /// Cells along the longest side of a shape when its area is looked at first.
 const FIRST_LOOK: f64 = 40.0;
 /// Cells of the triangulation of a solid per distance of nodes.
 const CELLS: f64 = 2.0;
+/// Area of a hexagonal cell over the squared spacing.
+const CELL: f64 = 0.866_025_403_784_438_6;
+/// Samples per node of triangles that have fallen apart, and how many there are at most.
+const SAMPLES: f64 = 64.0;
+const MOST_SAMPLES: f64 = 4e5;
+/// Scale on which a surface is laid through samples: in distances of nodes, in gaps between triangles, in distances of points.
+const SMOOTH: f64 = 0.6;
+const BRIDGE: f64 = 2.0;
+const CLOUD: f64 = 3.5;
 /// Most nodes of a shell.
 const MOST_NODES: f64 = 2e6;
+
+/// What a shell's surface is given by.
+#[derive(Clone, Copy)]
+pub enum ShellSource<'a> {
+    /// The surface of a solid.
+    Solid(&'a dyn Shape),
+    /// Triangles or points as they are.
+    Open(&'a OpenSurface),
+}
 
 /// The surface that a shell is made from.
 pub struct ShellSurface<'a> {
     triangles: TriangleSurface,
-    /// The solid, when the surface is that of one.
-    solid: Option<&'a dyn Shape>,
+    source: Source<'a>,
     /// The mesh, when it has colors.
     mesh: Option<&'a Mesh>,
     /// What is left out.
     cuts: &'a [RegionPlace],
+    warnings: Vec<String>,
+}
+
+/// Where places on the surface come from.
+enum Source<'a> {
+    /// The triangles are the surface.
+    Triangles,
+    /// The triangles lie near the surface of a solid.
+    Solid(&'a dyn Shape),
+    /// Triangles that have fallen apart: the surface goes through them.
+    Soup,
+    /// Points: the surface goes through them.
+    Points(&'a ScatteredPoints),
+    /// The triangles lie near the surface through samples; the second are those that are drawn.
+    Through(ThroughSamples, Option<TriangleSurface>),
 }
 
 /// Nodes and their distance.
@@ -38,41 +71,87 @@ pub struct ShellNodes {
 }
 
 impl<'a> ShellSurface<'a> {
-    /// The open surface if there is one, else that of the solid, without what is cut away.
-    pub fn new(solid: &'a dyn Shape, open: Option<&'a Mesh>, cuts: &'a [RegionPlace]) -> Self {
-        match open {
-            Some(mesh) => {
-                let triangles =
-                    TriangleSurface { positions: mesh.positions.clone(), triangles: mesh.triangles.clone() };
-                let mesh = Some(mesh).filter(|m| m.colors.is_some());
-                Self { triangles: cut(triangles, cuts), solid: None, mesh, cuts }
-            }
-            None => {
+    /// The surface without what is cut away.
+    pub fn new(source: ShellSource<'a>, cuts: &'a [RegionPlace]) -> Result<Self> {
+        let mut made = Self {
+            triangles: TriangleSurface::default(),
+            source: Source::Triangles,
+            mesh: None,
+            cuts,
+            warnings: Vec::new(),
+        };
+        match source {
+            ShellSource::Solid(solid) => {
                 let longest = solid.bounds().size().max_element();
-                let triangles = cut(triangulate(solid, longest / FIRST_LOOK), cuts);
-                Self { triangles, solid: Some(solid), mesh: None, cuts }
+                made.triangles = cut(triangulate(solid, longest / FIRST_LOOK), cuts);
+                made.source = Source::Solid(solid);
+            }
+            ShellSource::Open(OpenSurface::Points(points)) => made.source = Source::Points(points),
+            ShellSource::Open(OpenSurface::Mesh(mesh)) => {
+                made.mesh = Some(mesh).filter(|m| m.colors.is_some());
+                made.take_mesh(mesh)?;
             }
         }
+        Ok(made)
+    }
+
+    fn take_mesh(&mut self, mesh: &Mesh) -> Result<()> {
+        let mut triangles = TriangleSurface { positions: mesh.positions.clone(), triangles: mesh.triangles.clone() };
+        triangles.clean();
+        let dropped = mesh.triangles.len() - triangles.triangles.len();
+        if dropped > 0 {
+            self.warnings.push(format!("{dropped} triangles without extent or given twice are left out"));
+        }
+        if triangles.is_soup() {
+            self.source = Source::Soup;
+            self.triangles = triangles;
+            return Ok(());
+        }
+        self.triangles = cut(triangles, self.cuts);
+        self.triangles.orient().map_or(Ok(()), |place| Err(one_sided(place)))
+    }
+
+    /// What was found odd, for the user.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Spreads nodes at a distance [m], or a number of them.
     pub fn nodes(&mut self, spacing: Option<f64>, count: usize, rows: bool, seed: u64) -> Result<ShellNodes> {
-        let area = self.triangles.area();
+        let scattered = match self.source {
+            Source::Points(points) => Some(scattered_areas(&points.positions, first_spacing(&points.positions))),
+            _ => None,
+        };
+        let samples = match (&self.source, scattered) {
+            (&Source::Points(points), Some(areas)) => Some(self.oriented(points, areas)?),
+            _ => None,
+        };
+        if let (None, Some(samples)) = (spacing, &samples) {
+            // A first look, to know how large the surface is.
+            let radius = CLOUD * median(&samples.areas).sqrt();
+            self.triangles = cut(ThroughSamples::new(samples.clone(), radius).triangles(radius), self.cuts);
+        }
+        let area = match (spacing, &samples) {
+            (Some(_), Some(samples)) => samples.areas.iter().sum(),
+            _ => self.triangles.area(),
+        };
         let spacing = spacing.unwrap_or_else(|| spacing_for(&self.triangles, count));
         if !(area > 0.0 && area.is_finite() && spacing > 0.0) {
-            return Err(Diagnostic::new("the surface of the shell has no area").key("shape").into());
+            let hint = "triangles with an area, and cuts that leave some of them";
+            return Err(Diagnostic::new("the surface of the shell has no area").key("shape").expected(hint).into());
         }
         if area / (spacing * spacing) > MOST_NODES {
             let what = format!("a shell with {:.0} nodes is too large", area / (spacing * spacing));
             return Err(Diagnostic::new(what).key("spacing").hint("a larger spacing").into());
         }
-        if let Some(solid) = self.solid {
-            self.triangles = cut(triangulate(solid, spacing / CELLS), self.cuts);
-        }
+        self.refine(spacing, samples)?;
         let options = NodeOptions { spacing, rows, seed };
-        let nodes = match self.solid {
-            None => spread_nodes(&self.triangles, &options, &|p, n| (p, n)),
-            Some(solid) => spread_nodes(&self.triangles, &options, &|p, n| settle(solid, spacing, p, n)),
+        let nodes = match &self.source {
+            Source::Solid(solid) => spread_nodes(&self.triangles, &options, &|p, n| settle(*solid, spacing, p, n)),
+            Source::Through(samples, _) => {
+                spread_nodes(&self.triangles, &options, &|p, n| settle(samples, 0.3 * spacing, p, n))
+            }
+            _ => spread_nodes(&self.triangles, &options, &|p, n| (p, n)),
         };
         if nodes.positions.len() < 3 {
             let what = format!("the shell has {} nodes", nodes.positions.len());
@@ -81,15 +160,79 @@ impl<'a> ShellSurface<'a> {
         Ok(ShellNodes { nodes, spacing })
     }
 
+    /// Makes the triangles as fine as the nodes ask for.
+    fn refine(&mut self, spacing: f64, samples: Option<DenseSurface>) -> Result<()> {
+        let cells = spacing / CELLS;
+        match std::mem::replace(&mut self.source, Source::Triangles) {
+            Source::Solid(solid) => {
+                self.triangles = cut(triangulate(solid, cells), self.cuts);
+                self.source = Source::Solid(solid);
+            }
+            Source::Soup => {
+                let gap = self.triangles.orient_soup().map_err(one_sided)?;
+                let piece = (CELL * spacing * spacing / SAMPLES).max(self.triangles.area() / MOST_SAMPLES);
+                let dense = self.triangles.dense(piece);
+                self.warnings.push(format!(
+                    "the {} triangles hang together in {} pieces: one surface is laid through all of them, over gaps of {gap:.2e} m",
+                    self.triangles.triangles.len(),
+                    self.triangles.pieces()
+                ));
+                let through = ThroughSamples::new(dense, (SMOOTH * spacing).max(BRIDGE * gap));
+                let drawn = std::mem::replace(&mut self.triangles, cut(through.triangles(cells), self.cuts));
+                self.source = Source::Through(through, Some(cut(drawn, self.cuts)));
+            }
+            Source::Points(_) => {
+                let samples = samples.unwrap_or_default();
+                let apart = median(&samples.areas).sqrt();
+                let through = ThroughSamples::new(samples, (SMOOTH * spacing).max(CLOUD * apart));
+                self.triangles = cut(through.triangles(cells), self.cuts);
+                self.source = Source::Through(through, None);
+            }
+            other => self.source = other,
+        }
+        Ok(())
+    }
+
+    /// Points with their areas and normals, which are found where the file has none.
+    fn oriented(&mut self, points: &ScatteredPoints, areas: Vec<f64>) -> Result<DenseSurface> {
+        let apart = median(&areas).sqrt();
+        let positions = points.positions.clone();
+        let given = points.normals.clone().filter(|list| list.iter().all(|n| n.is_normalized()));
+        let graph = NormalGraph::new(&points.positions, apart);
+        let normals = match given.filter(|normals| graph.conflict(normals).is_none()) {
+            Some(normals) => normals,
+            None => {
+                let found = plane_normals(&positions, apart);
+                let clear = found.iter().flatten().count();
+                if 2 * clear < positions.len() {
+                    let what = "the points lie on lines, so no surface goes through them";
+                    return Err(Diagnostic::new(what).key("shape").expected("points spread over a surface").into());
+                }
+                // The few without a plane of their own take any; their neighbors outweigh them.
+                let mut normals: Vec<DVec3> = found.into_iter().map(|n| n.unwrap_or(DVec3::Y)).collect();
+                graph.orient(&mut normals).map_or(Ok(()), |place| Err(one_sided(place)))?;
+                let why = if points.normals.is_some() { "disagree" } else { "are not in the file" };
+                self.warnings.push(format!("the normals of the points {why}: they are found from the points"));
+                normals
+            }
+        };
+        Ok(DenseSurface { radii: vec![apart; positions.len()], positions, normals, areas })
+    }
+
     /// About `count` surfels that cover the surface.
     pub fn surfels(&self, count: usize, color: [u8; 3]) -> Surfels {
-        let piece = self.triangles.area() / count.max(1) as f64;
-        let dense = self.triangles.dense(piece);
+        let drawn = match &self.source {
+            Source::Through(_, Some(drawn)) => drawn,
+            _ => &self.triangles,
+        };
+        let dense = drawn.dense(drawn.area() / count.max(1) as f64);
         let mut surfels = Surfels::default();
         for k in 0..dense.positions.len() {
             let (mut p, mut n) = (dense.positions[k], dense.normals[k]);
-            if let Some(solid) = self.solid {
-                (p, n) = settle(solid, dense.radii[k], p, n);
+            match &self.source {
+                Source::Solid(solid) => (p, n) = settle(*solid, dense.radii[k], p, n),
+                Source::Through(samples, None) => (p, n) = settle(samples, dense.radii[k], p, n),
+                _ => {}
             }
             let (u, v) = n.any_orthonormal_pair();
             surfels.positions.push(p.as_vec3());
@@ -107,6 +250,26 @@ impl<'a> ShellSurface<'a> {
 
 /// How much larger surfels are than a flat sheet needs: in a tight fold their centers move apart faster than the axes grow.
 const OVERLAP: f64 = 1.4;
+
+/// A surface whose two sides are one.
+fn one_sided(place: DVec3) -> Error {
+    let what = format!("the surface has one side only, like a Moebius strip: its sides meet at {place:.3}");
+    let fault = Diagnostic::new(what).key("shape").expected("a surface with two sides");
+    fault.hint("open it there with `cut`").into()
+}
+
+/// A first guess at the distance of points, as if they filled the sides of their box [m].
+fn first_spacing(positions: &[DVec3]) -> f64 {
+    let size = Bounds::of(positions.iter().copied()).size();
+    let sides = size.x * size.y + size.y * size.z + size.z * size.x + 1e-6 * size.length_squared();
+    (sides / positions.len().max(1) as f64).sqrt().max(f64::MIN_POSITIVE)
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(1.0).max(f64::MIN_POSITIVE)
+}
 
 /// The surface without some parts.
 fn cut(mut surface: TriangleSurface, cuts: &[RegionPlace]) -> TriangleSurface {
@@ -145,3 +308,7 @@ fn settle(solid: &dyn Shape, reach: f64, start: DVec3, normal: DVec3) -> (DVec3,
     let found = solid.normal(p + 1e-3 * reach * normal);
     (if p.is_finite() { p } else { start }, if found.is_normalized() { found } else { normal })
 }
+
+#[cfg(test)]
+#[path = "shell_tests.rs"]
+mod tests;

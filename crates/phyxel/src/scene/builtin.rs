@@ -4,6 +4,7 @@ use super::ShapeSpec;
 use super::read_shape::read_shape_file;
 use crate::error::Result;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// A scene that comes with the program.
@@ -36,6 +37,10 @@ const SCENES: &[(&str, &str)] = scenes![
     "bounce",
     "cloth-drape",
     "mask",
+    "soup",
+    "fiber-network",
+    "ribbon",
+    "trampoline",
     "foil-crease",
     "poster",
     "dent",
@@ -83,6 +88,14 @@ fn describe(name: &'static str, toml: &'static str) -> Builtin {
         figure: tagged("figure:"),
         look: tagged("look:"),
     }
+}
+
+/// Files that built-in scenes read, by the ends of their paths.
+const FILES: &[(&str, &[u8])] = &[("builtin/soup.obj", include_bytes!("../../../../scenes/shapes/soup.obj"))];
+
+/// The file that comes with the program and that a path names.
+pub fn file(path: &Path) -> Option<&'static [u8]> {
+    FILES.iter().find(|(name, _)| path.ends_with(name)).map(|(_, bytes)| *bytes)
 }
 
 /// Names of the built-in shapes.

@@ -10,6 +10,7 @@ mod keys;
 mod load;
 mod material;
 mod overrides;
+mod patches;
 mod probe;
 mod read;
 mod read_heat;
@@ -29,6 +30,7 @@ mod write;
 
 pub use heat::{AirSpec, HeatKind, HeatSpec};
 pub use material::{Anisotropy, BreakSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
+pub use patches::PatchSpec;
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
 pub use schema::json_schema;
@@ -148,6 +150,8 @@ pub struct BodySpec {
     pub weak: Vec<WeakSpec>,
     /// Named parts of the body, in world space at the start.
     pub regions: Vec<RegionSpec>,
+    /// Regions of a shell whose matter is stiffer or thicker.
+    pub patches: Vec<PatchSpec>,
 }
 
 /// A region of a shell with a strength of its own.
@@ -203,6 +207,8 @@ pub enum SurfaceKind {
     /// Surface elements carried by the points.
     #[default]
     Surfels,
+    /// Nodes and fibers of a shell.
+    Fibers,
 }
 
 /// A named part of a body, by the points it holds at the start, in world space.

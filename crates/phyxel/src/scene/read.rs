@@ -1,6 +1,7 @@
 //! From the tree to the `Scene`: fills in defaults and checks all that can be known without sampling.
 
 use super::keys::SCENE;
+use super::patches::read_patches;
 use super::read_heat::{no_conductivity, read_air, read_heat};
 use super::read_material::read_material;
 use super::read_shape::{Shapes, read_shape};
@@ -192,11 +193,12 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
         },
         material: read_material(table, model)?,
         temperature: 0.0,
-        surface: read_surface(table)?,
+        surface: read_surface(table, model)?,
         color: table.maybe_color("color")?.unwrap_or(PALETTE[index % PALETTE.len()]),
         cuts: read_cuts(table, model)?,
         weak: Vec::new(),
         regions: Vec::new(),
+        patches: Vec::new(),
     };
     // Matter that melts below room temperature, such as ice, starts solid.
     let coldest = body.material.solidus.map_or(f64::INFINITY, |t| t - SOLID_BELOW);
@@ -210,10 +212,11 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
         body.regions.push(region);
     }
     body.weak = read_weak(table, &body)?;
+    body.patches = read_patches(table, &body)?;
     Ok(body)
 }
 
-fn read_surface(body: &Table) -> Result<SurfaceSpec> {
+fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
     // An empty table takes all defaults.
     let empty = Node { value: tree::Value::Table(Vec::new()), origin: tree::Origin::Default };
     let table = match body.table("surface")? {
@@ -223,8 +226,13 @@ fn read_surface(body: &Table) -> Result<SurfaceSpec> {
     let kind = match table.choice("kind")? {
         "none" => SurfaceKind::None,
         "points" => SurfaceKind::Points,
+        "fibers" => SurfaceKind::Fibers,
         _ => SurfaceKind::Surfels,
     };
+    if kind == SurfaceKind::Fibers && model != ModelKind::Shell {
+        let fault = table.fault_of("kind", "only shells have fibers");
+        return Err(fault.hint("\"points\" shows where the points of a solid are").into());
+    }
     Ok(SurfaceSpec { kind, count: table.count("count")? as usize })
 }
 

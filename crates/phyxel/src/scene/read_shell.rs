@@ -8,7 +8,7 @@ use super::{
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for a shell.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "preset",
     "young",
     "poisson",
@@ -25,6 +25,7 @@ const KNOWN: [&str; 16] = [
     "break_bending",
     "microcracks",
     "fatigue",
+    "anisotropy",
 ];
 /// Those that mean something for a shell only.
 const SHELL_ONLY: [&str; 6] = ["thickness", "law", "break_strain", "break_bending", "microcracks", "fatigue"];
@@ -51,10 +52,6 @@ pub(super) fn read_shell_keys(table: &Table, material: &mut MaterialSpec) -> Res
         let fault = table.fault_of("creep", "a shell that creeps at any strain keeps no shape");
         return Err(fault.expected("a `yield_strain` above 0").into());
     }
-    if material.anisotropy.is_some() {
-        let fault = table.fault_of("preset", "this preset has a grain, and shells have none yet");
-        return Err(fault.hint("give `young`, `poisson` and `density`").into());
-    }
     let Some(thickness) = table.maybe_number("thickness")? else {
         let fault = table.fault_of("thickness", "a shell needs its `thickness`");
         return Err(fault.expected("a length such as \"1 mm\"").into());
@@ -67,8 +64,13 @@ pub(super) fn read_shell_keys(table: &Table, material: &mut MaterialSpec) -> Res
             _ => ShellEnergy::Tensor,
         },
     };
+    if material.anisotropy.is_some() && law != ShellEnergy::Tensor {
+        let fault = table.fault_of("law", "only a shell with law = \"tensor\" can have a grain");
+        return Err(fault.hint("leave it out").into());
+    }
     let elastic = MaterialSpec {
         preset: material.preset.take(),
+        anisotropy: material.anisotropy.take(),
         young: material.young,
         poisson: material.poisson,
         density: material.density,
@@ -144,11 +146,9 @@ pub(super) fn check_sheet(body: &Table, shape: &ShapeSpec, model: ModelKind, sha
 pub(super) fn check_shells(top: &Table, scene: &Scene) -> Result<()> {
     let Some(shell) = scene.bodies.iter().find(|b| b.model == ModelKind::Shell) else { return Ok(()) };
     let fault = |key: &str, what: String| -> Diagnostic { top.fault_of(key, what) };
-    if scene.bodies.len() > 1 {
-        let what = format!("the shell '{}' would pass through the other bodies", shell.name);
-        return Err(fault("body", what)
-            .hint("one shell alone, with colliders; contact comes in a later version")
-            .into());
+    if let Some(other) = scene.bodies.iter().find(|b| b.material.flows() || b.material.can_melt()) {
+        let what = format!("'{}' melts or flows and would pass through the shell '{}'", other.name, shell.name);
+        return Err(fault("body", what).hint("shells beside solids and other shells only").into());
     }
     let mut material = shell.material.clone();
     for (k, event) in scene.events.iter().enumerate() {

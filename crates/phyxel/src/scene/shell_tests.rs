@@ -66,6 +66,17 @@ fn wind_and_gas_are_read_and_written() {
     refused(ball, "[[force]]\nkind = \"wind\"\nvelocity = [1, 0, 0]\nramp = 1", "ramp");
 }
 
+#[test]
+fn grain_and_patches_are_read_and_written() {
+    let body = "shape = { kind = \"sheet\", size = [1, 1] }\nregions = [ { name = \"hem\", half_space = { normal = [1, 0, 0], offset = 0.4 } } ]\n\
+                patches = [ { region = \"hem\", stiffness = 3, thickness = 2 } ]\n\
+                material = { thickness = 0.001, anisotropy = { young = [2e6, 1e5, 2e5], shear = [5e4, 5e4, 8e4] } }";
+    let read = scene(body, "").unwrap();
+    assert_eq!(read.bodies[0].patches[0], PatchSpec { region: "hem".into(), stiffness: 3.0, thickness: 2.0 });
+    assert_eq!(read.bodies[0].material.young, 2e6);
+    assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+}
+
 #[track_caller]
 fn refused(body: &str, rest: &str, words: &str) {
     let fault = scene(body, rest).unwrap_err();
@@ -78,9 +89,11 @@ fn what_shells_cannot_have_is_refused() {
     refused(&sphere("young = 1e5"), "", "thickness");
     refused(&sphere("thickness = 0.01, creep = 1"), "", "creep");
     refused(&sphere("thickness = 0.01, control = 1"), "", "control");
-    refused(&sphere("thickness = 0.01, preset = \"wood\""), "", "grain");
+    refused(&sphere("thickness = 0.01, preset = \"wood\", law = \"weights\""), "", "grain");
+    refused(&format!("{SHEET}\npatches = [ {{ region = \"none\" }} ]"), "", "none");
     refused(&format!("{}\nsampling = \"regular\"", sphere("thickness = 0.01")), "", "sampling");
-    refused(SHEET, "[[body]]\nshape = { kind = \"sphere\", radius = 1 }", "pass through");
+    let melting = "material = { creep = 1 }";
+    refused(SHEET, &format!("[[body]]\nshape = {{ kind = \"sphere\", radius = 1 }}\n{melting}"), "pass through");
     refused(SHEET, "[[event]]\nat = 1\nbody = \"body0\"\nset = { creep = 1 }", "event");
     refused(SHEET, "[[event]]\nat = 1\nmelt = \"body0\"", "event");
     refused(SHEET, "[[collider]]\nshape = { kind = \"sheet\", size = [1, 1] }", "inside");

@@ -170,6 +170,13 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
         out.key("weak", list(body.weak.iter().map(weak)));
     }
     out.key("regions", list(body.regions.iter().map(|r| table(region_keys(r)))));
+    if !body.patches.is_empty() {
+        let patch = |p: &PatchSpec| {
+            let numbers = [("stiffness", number(p.stiffness)), ("thickness", number(p.thickness))];
+            table([("region", quote(&p.region))].into_iter().chain(numbers).collect())
+        };
+        out.key("patches", list(body.patches.iter().map(patch)));
+    }
 }
 
 fn material_keys(material: &MaterialSpec) -> Entries {
@@ -197,6 +204,7 @@ fn material_keys(material: &MaterialSpec) -> Entries {
             entries.push(("microcracks", number(shell.breaks.microcracks)));
         }
         entries.extend(shell.breaks.bending.map(|_| ("fatigue", number(shell.breaks.fatigue))));
+        entries.extend(material.anisotropy.as_ref().map(|a| ("anisotropy", table(anisotropy_keys(a)))));
         return entries;
     }
     entries.push(("volume_stiffness", number(material.volume_stiffness)));

@@ -98,7 +98,7 @@ fn encode_look(look: &Surfels) -> Vec<u8> {
 fn encode_body(w: &mut Writer, body: &BodyFrame) {
     w.text(&body.name);
     w.bytes(&body.color);
-    w.u8(u8::from(body.hidden));
+    w.u8(u8::from(body.hidden) | u8::from(body.two_sided) << 1);
     w.u32(body.positions.len() as u32);
     w.vec3s(&body.positions);
     w.vec3s(&body.velocities);
@@ -278,7 +278,8 @@ pub fn decode(bytes: &[u8], mut look: impl FnMut(usize) -> Option<Arc<Surfels>>)
 fn decode_body(r: &mut Reader) -> Option<BodyFrame> {
     let name = r.text()?;
     let color = r.bytes(3)?.try_into().ok()?;
-    let hidden = r.u8()? != 0;
+    let flags = r.u8()?;
+    let (hidden, two_sided) = (flags & 1 != 0, flags & 2 != 0);
     let n = r.u32()? as usize;
     let positions = r.vec3s(n)?;
     let velocities = r.vec3s(n)?;
@@ -300,7 +301,8 @@ fn decode_body(r: &mut Reader) -> Option<BodyFrame> {
         let name = intern(&r.text()?)?;
         fields.push((name, r.f32s(n)?));
     }
-    Some(BodyFrame { name, color, hidden, ids, positions, velocities, spacings, fields, surfels: decode_surfels(r)? })
+    let surfels = decode_surfels(r)?;
+    Some(BodyFrame { name, color, hidden, two_sided, ids, positions, velocities, spacings, fields, surfels })
 }
 
 fn decode_surfels(r: &mut Reader) -> Option<Surfels> {
@@ -355,6 +357,7 @@ pub(crate) mod tests {
             name: name.into(),
             color: [200, 100, 50],
             hidden: true,
+            two_sided: true,
             ids,
             positions: (0..n).map(point).collect(),
             velocities: (0..n).map(|i| point(i) * 3.0).collect(),
@@ -399,7 +402,10 @@ pub(crate) mod tests {
         let back = read(&dir.join(frame_name(3))).unwrap();
         assert_eq!((back.index, back.time), (frame.index, frame.time));
         for (a, b) in frame.bodies.iter().zip(&back.bodies) {
-            assert_eq!((&a.name, a.color, a.hidden, &a.ids), (&b.name, b.color, b.hidden, &b.ids));
+            assert_eq!(
+                (&a.name, a.color, a.hidden, &a.ids, a.two_sided),
+                (&b.name, b.color, b.hidden, &b.ids, b.two_sided)
+            );
             assert_eq!((&a.positions, &a.velocities), (&b.positions, &b.velocities));
             assert_eq!((&a.spacings, &a.fields), (&b.spacings, &b.fields));
             assert_eq!((&a.surfels.positions, &a.surfels.colors), (&b.surfels.positions, &b.surfels.colors));

@@ -3,7 +3,7 @@
 use super::files::{create_folder, failed};
 use crate::error::Result;
 use crate::geometry::Files;
-use crate::scene::{Scene, ShapeKind, ShapeSpec};
+use crate::scene::{Scene, ShapeKind, ShapeSpec, builtin};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -47,6 +47,9 @@ impl Copies<'_> {
             return Ok(name.clone());
         }
         let from = self.files.resolve(file)?;
+        if builtin::file(&from).is_some() && !from.exists() {
+            return Ok(file.to_string());
+        }
         let base = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // A glTF text may refer to buffers beside it: it stays where it is.
         let name = if base.to_lowercase().ends_with(".gltf") {

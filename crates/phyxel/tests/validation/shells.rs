@@ -8,7 +8,7 @@ use phyxel::models::shell::law::{Sheet, ShellLaw};
 use phyxel::models::shell::network::Nodes;
 use phyxel::models::shell::nodes::{NodeOptions, spread_nodes};
 use phyxel::models::shell::surface::TriangleSurface;
-use phyxel::sampling::ShellSurface;
+use phyxel::sampling::{ShellSource, ShellSurface};
 
 /// How a flat surface is sampled.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -383,7 +383,11 @@ fn balloon() {
     let sheet = Sheet { young: 1e6, poisson: 0.3, thickness: 0.005 };
     let sphere = Sphere { radius: 0.5 };
     for (count, seed) in [(300, 1), (300, 2), (900, 1)] {
-        let nodes = ShellSurface::new(&sphere, None, &[]).nodes(None, count, false, seed).expect("nodes").nodes;
+        let nodes = ShellSurface::new(ShellSource::Solid(&sphere), &[])
+            .expect("a surface")
+            .nodes(None, count, false, seed)
+            .expect("nodes")
+            .nodes;
         let count = nodes.positions.len();
         let mut shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
         let rest = shell.nodes().positions.clone();

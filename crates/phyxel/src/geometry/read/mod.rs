@@ -16,6 +16,7 @@ mod xyz;
 
 pub(super) use polygon::triangulate;
 
+use crate::scene::builtin;
 use crate::{Diagnostic, Result};
 use glam::{DVec2, DVec3};
 use std::path::Path;
@@ -72,6 +73,9 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Raw, Diagnostic> {
 /// The whole file, or why not.
 fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     let fault = |what: String| Diagnostic::new(what).file(path);
+    if let Some(bytes) = builtin::file(path).filter(|_| !path.exists()) {
+        return Ok(bytes.to_vec());
+    }
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             fault("the file does not exist".into()).hint("check the name; files are looked up beside the scene file")

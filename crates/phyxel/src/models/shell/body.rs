@@ -1,6 +1,7 @@
 //! One shell: nodes, network, energy and its packed form.
 
 use super::engine::{Engine, ShellExtremes};
+use super::fabric::Fabric;
 use super::fit::Rest;
 use super::frames::Frames;
 use super::law::{Energy, Fitted, Sheet, ShellLaw};
@@ -68,6 +69,30 @@ impl Shell {
     /// change of the network.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Makes its matter depend on direction and place.
+    pub fn with_fabric(mut self, fabric: Fabric) -> Self {
+        self.fitted.set_fabric(fabric);
+        self.pack();
+        self
+    }
+
+    /// Thickness at node `i` [m].
+    pub fn thickness(&self, i: usize) -> f64 {
+        self.sheet.thickness * self.fitted.fabric().thickness(i)
+    }
+
+    /// Second Piola stress of strains (xx, yy, xy) in the frame of node `i` [Pa], as (xx, yy, xy).
+    pub fn stress(&self, i: usize, [xx, yy, xy]: [f64; 3]) -> [f64; 3] {
+        let (young, poisson) = (self.sheet.young, self.sheet.poisson);
+        let plain = young / (1.0 - poisson * poisson);
+        let moduli = DVec3::new(1.0 + poisson, 1.0 - poisson, 1.0 - poisson) * (2.0 * plain);
+        let transform = self.fitted.fabric().transform(i, false);
+        let answer = transform.transpose() * (moduli * (transform * DVec3::new(0.5 * (xx + yy), 0.5 * (xx - yy), xy)));
+        // The energy per volume is half of strain times stress: mean, deviator and shear go with these sums of stresses.
+        let [sum, difference, shear] = (answer / self.fitted.fabric().thickness(i)).to_array();
+        [0.5 * (sum + difference), 0.5 * (sum - difference), 0.5 * shear]
     }
 
     /// Packs the energy; rest lengths and angles that have flowed stay.

@@ -10,6 +10,7 @@
 
 use super::balance::{ACCURACY, BalanceReport, balance};
 use super::boundary::Boundary;
+use super::fabric::Fabric;
 use super::fit::{ANGLE_PER_TURN, Fit, Kind, Rest};
 use super::network::{Network, Nodes};
 use super::weights::IsotropicWeights;
@@ -103,6 +104,8 @@ pub struct Fitted {
     reports: [BalanceReport; 2],
     /// Factor of the bending stiffness of each node; empty: all 1.
     clamps: Vec<f64>,
+    /// How the matter depends on direction and place; for the tensor laws.
+    fabric: Fabric,
 }
 
 impl Fitted {
@@ -125,7 +128,8 @@ impl Fitted {
         }
         let weights = (law == ShellLaw::Weights)
             .then(|| [false, true].map(|bending| IsotropicWeights::new(nodes, network, bending)));
-        Self { law, membrane: (fits.0, membrane), bending: (fits.1, bending), weights, reports, clamps: Vec::new() }
+        let (membrane, bending) = ((fits.0, membrane), (fits.1, bending));
+        Self { law, membrane, bending, weights, reports, clamps: Vec::new(), fabric: Fabric::default() }
     }
 
     /// Fits with given coefficients instead of balanced ones.
@@ -138,12 +142,23 @@ impl Fitted {
             weights: None,
             reports: Default::default(),
             clamps: Vec::new(),
+            fabric: Fabric::default(),
         }
     }
 
     /// Sets a factor of the bending stiffness of each node, 1 but for those on the edge of a clamp; empty: all 1.
     pub fn set_clamps(&mut self, clamps: Vec<f64>) {
         self.clamps = clamps;
+    }
+
+    /// Makes the matter depend on direction and place.
+    pub fn set_fabric(&mut self, fabric: Fabric) {
+        self.fabric = fabric;
+    }
+
+    /// How the matter depends on direction and place.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
     }
 
     /// Multiplies the area that some nodes' curvature counts for, as at a clamped edge, whose nodes see half of the curvature
@@ -162,10 +177,9 @@ impl Fitted {
 
     /// What the fibers of node `i` do in membrane and bending; of the tensor laws.
     pub(super) fn node_fibers(&self, sheet: &Sheet, nodes: &Nodes, network: &Network, i: usize) -> [Vec<FiberTerm>; 2] {
-        let parts = [(sheet.membrane(), &self.membrane), (sheet.bending(), &self.bending)];
-        parts.map(|(stiffness, (fit, tensors))| {
+        [(sheet.membrane(), false), (sheet.bending(), true)].map(|(stiffness, bends)| {
             let mut out = Vec::new();
-            fitted_fibers(moduli(stiffness, sheet.poisson), (fit, tensors), nodes, network, i, &mut out);
+            self.fitted_fibers(moduli(stiffness, sheet.poisson), bends, nodes, network, i, &mut out);
             out
         })
     }
@@ -189,8 +203,8 @@ impl Fitted {
                 weighted(d, sheet.poisson, false, bending, network),
             ),
             _ => (
-                fitted(c, sheet.poisson, &self.membrane, nodes, network),
-                fitted(d, sheet.poisson, &self.bending, nodes, network),
+                self.fitted(c, sheet.poisson, false, nodes, network),
+                self.fitted(d, sheet.poisson, true, nodes, network),
             ),
         };
         for (stiffness, clamp) in bending.nodes.iter_mut().zip(&self.clamps) {
@@ -198,38 +212,43 @@ impl Fitted {
         }
         Energy { membrane, bending, curvature_lengths, unguarded: false, reports: self.reports }
     }
-}
 
-fn fitted(stiffness: f64, poisson: f64, (fit, tensors): &(Fit, Vec<DVec3>), nodes: &Nodes, network: &Network) -> Part {
-    let moduli = moduli(stiffness, poisson);
-    let mut part = Part::default();
-    for i in 0..network.len() {
-        part.nodes.push(moduli.map(|m| fit.areas[i] * m));
-        fitted_fibers(moduli, (fit, tensors), nodes, network, i, &mut part.fibers);
+    fn fitted(&self, stiffness: f64, poisson: f64, bends: bool, nodes: &Nodes, network: &Network) -> Part {
+        let (fit, _) = if bends { &self.bending } else { &self.membrane };
+        let moduli = moduli(stiffness, poisson);
+        let mut part = Part::default();
+        for i in 0..network.len() {
+            part.nodes.push(moduli.map(|m| fit.areas[i] * m));
+            self.fitted_fibers(moduli, bends, nodes, network, i, &mut part.fibers);
+        }
+        part
     }
-    part
+
+    /// What the fibers of node `i` do in one part of the energy, of stiffness `moduli` per area.
+    fn fitted_fibers(
+        &self,
+        [_, deviator]: [f64; 2],
+        bends: bool,
+        nodes: &Nodes,
+        network: &Network,
+        i: usize,
+        out: &mut Vec<FiberTerm>,
+    ) {
+        let (fit, tensors) = if bends { &self.bending } else { &self.membrane };
+        let residual = self.fabric.residual(i, bends) * fit.intact[i] * nodes.areas[i] * RESIDUAL * 2.0 * deviator;
+        let transform = self.fabric.transform(i, bends);
+        out.extend(network.fiber_range(i).map(|k| FiberTerm {
+            tensor: transform * tensors[k],
+            plain: fit.plain[k],
+            response: fit.responses[k],
+            residual: residual * fit.weights[k],
+        }));
+    }
 }
 
 /// Stiffness per area of mean and deviator [N/m or N m].
 fn moduli(stiffness: f64, poisson: f64) -> [f64; 2] {
     [2.0 * (1.0 + poisson) * stiffness, 2.0 * (1.0 - poisson) * stiffness]
-}
-
-fn fitted_fibers(
-    [_, deviator]: [f64; 2],
-    (fit, tensors): (&Fit, &[DVec3]),
-    nodes: &Nodes,
-    network: &Network,
-    i: usize,
-    out: &mut Vec<FiberTerm>,
-) {
-    let residual = fit.intact[i] * nodes.areas[i] * RESIDUAL * 2.0 * deviator;
-    out.extend(network.fiber_range(i).map(|k| FiberTerm {
-        tensor: tensors[k],
-        plain: fit.plain[k],
-        response: fit.responses[k],
-        residual: residual * fit.weights[k],
-    }));
 }
 
 fn weighted(stiffness: f64, poisson: f64, corrected: bool, weights: &IsotropicWeights, network: &Network) -> Part {

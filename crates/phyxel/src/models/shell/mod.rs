@@ -2,14 +2,17 @@
 //!
 //! `surface` and `nodes` sample a surface, `network` says who is near whom and which fibers run through each node, `fiber` what one
 //! fiber measures, `fit` and `balance` how much each fiber speaks for the strain and curvature of its node, `law` which energy
-//! that gives, `engine` evaluates it, `fracture` breaks it along `cracks`, `body` holds one shell and `model` those of a world.
+//! that gives, `engine` evaluates it, `fracture` breaks it along `cracks`, `body` holds one shell,
+//! `model` those of a world, and `contact` keeps them apart.
 
 pub mod balance;
 mod body;
 pub mod boundary;
 pub mod clamp;
+pub mod contact;
 pub mod cracks;
 pub mod engine;
+pub mod fabric;
 pub mod fiber;
 pub mod fit;
 pub mod fracture;
@@ -29,6 +32,7 @@ mod rebuild;
 mod stepping;
 pub mod surface;
 mod time_step;
+mod triangles;
 pub mod weights;
 
 #[cfg(test)]
@@ -37,3 +41,6 @@ mod fracture_tests;
 pub use body::Shell;
 pub use model::{ShellBody, ShellMaterial, ShellModel};
 pub use stepping::Surroundings;
+
+#[cfg(test)]
+mod world_tests;

@@ -1,7 +1,9 @@
 //! `ShellModel`: all shells of a world, and their explicit steps; `stepping` has the implicit ones.
 
 use super::body::Shell;
+use super::contact::{ContactSheet, ShellContact};
 use super::cracks::{CrackEvent, Piece};
+use super::fabric::Fabric;
 use super::fracture::{Fracture, FractureLaw, Moment};
 use super::law::{Sheet, ShellLaw};
 use super::loads::GasState;
@@ -17,6 +19,9 @@ use std::ops::Range;
 
 /// Part of the square of step times frequency that `smoothing` takes from a vibration per step.
 const RATE_DAMPING: f64 = 0.2;
+
+/// Stiffness of contact with solids in masses of a node per squared step.
+const CONTACT: f64 = 0.3;
 
 /// One body to be moved by the model.
 #[derive(Debug, Clone)]
@@ -41,6 +46,10 @@ pub struct ShellBody {
     pub fracture: FractureLaw,
     /// Strength of each node in that of the material.
     pub strengths: Vec<f64>,
+    /// Coulomb friction coefficient against itself and other shells.
+    pub friction: f64,
+    /// How its matter depends on direction and place.
+    pub fabric: Fabric,
 }
 
 /// What an event may change of a shell.
@@ -56,6 +65,8 @@ pub struct ShellMaterial {
     pub flow: ShellFlow,
     /// How it breaks.
     pub fracture: FractureLaw,
+    /// Coulomb friction coefficient against itself and other shells.
+    pub friction: f64,
 }
 
 impl ShellMaterial {
@@ -67,6 +78,7 @@ impl ShellMaterial {
             sheet: Sheet { young: spec.young, poisson: spec.poisson, thickness },
             density: spec.density,
             smoothing: spec.smoothing,
+            friction: spec.friction,
             flow: ShellFlow {
                 yield_strain: spec.yield_strain,
                 creep: spec.creep,
@@ -91,6 +103,9 @@ pub(super) struct Part {
     pub(super) density: f64,
     smoothing: f64,
     flow: ShellFlow,
+    friction: f64,
+    /// Version of the network that contact knows.
+    contact_version: u64,
     /// Whether it yields or once did, so that its rest state is kept.
     plastic: bool,
     /// Longest step at rest [s].
@@ -105,19 +120,27 @@ pub(super) struct Part {
     pub(super) implicit: Option<Box<ImplicitPart>>,
 }
 
+impl Part {
+    fn sheet(&self) -> ContactSheet {
+        ContactSheet::of(&self.shell, self.range.start, self.friction)
+    }
+}
+
 /// All bodies that are thin shells.
 #[derive(Default)]
 pub struct ShellModel {
     pub(super) parts: Vec<Part>,
     /// Cracks that opened or grew since the last frame. Written by `break_fibers`.
     events: Vec<CrackEvent>,
+    /// Keeps them apart.
+    contact: ShellContact,
 }
 
 impl ShellModel {
     /// Builds networks and energies.
     pub fn new(bodies: Vec<ShellBody>, points: &Points) -> Self {
         let part = |b: ShellBody| {
-            let mut shell = Shell::new(b.nodes, b.law, b.sheet);
+            let mut shell = Shell::new(b.nodes, b.law, b.sheet).with_fabric(b.fabric);
             let step = shell.time_step(&points.masses[b.range.clone()]);
             let breaks = b.fracture.is_active();
             let fracture = breaks.then(|| Fracture::new(b.fracture, &shell, b.strengths));
@@ -129,6 +152,8 @@ impl ShellModel {
                 density: b.density,
                 smoothing: b.smoothing,
                 flow: b.flow,
+                friction: b.friction,
+                contact_version: 0,
                 plastic: b.flow.is_active(),
                 step,
                 ahead: Vec::new(),
@@ -136,7 +161,9 @@ impl ShellModel {
                 implicit: None,
             }
         };
-        Self { parts: bodies.into_iter().map(part).collect(), events: Vec::new() }
+        let parts: Vec<Part> = bodies.into_iter().map(part).collect();
+        let sheets = parts.iter().map(Part::sheet).collect();
+        Self { parts, events: Vec::new(), contact: ShellContact::new(sheets, points.len()) }
     }
 
     /// Whether there are no shells.
@@ -161,12 +188,60 @@ impl ShellModel {
             part.density = material.density;
             part.smoothing = material.smoothing;
             part.flow = material.flow;
+            part.friction = material.friction;
             part.plastic |= material.flow.is_active();
             part.step = part.shell.time_step(&points.masses[part.range.clone()]);
             if let Some(fracture) = &mut part.fracture {
                 fracture.set_law(material.fracture);
             }
         }
+        for (s, part) in self.parts.iter().enumerate() {
+            self.contact.set_friction(s, part.friction);
+        }
+    }
+
+    /// Tells contact of shells whose networks cracks have changed.
+    fn update_contact(&mut self) {
+        for (s, part) in self.parts.iter_mut().enumerate().filter(|(_, p)| p.shell.version() != p.contact_version) {
+            part.contact_version = part.shell.version();
+            self.contact.part(s, part.shell.network(), part.range.start);
+        }
+    }
+
+    /// Forgets what contact found, after positions were set from outside.
+    pub fn refresh_contact(&mut self) {
+        self.contact.refresh();
+    }
+
+    /// Takes the velocities away by which shells would meet others or themselves in a step of `dt` [s]; held points cannot be
+    /// pushed.
+    pub fn touch<'a>(&mut self, points: &mut Points, held: impl Iterator<Item = &'a u32>, dt: f64) {
+        self.update_contact();
+        self.contact.hold(&points.masses, held);
+        self.contact.touch(points, dt);
+    }
+
+    /// Contact among the shells, for what else may touch their triangles.
+    pub fn contact(&self) -> &ShellContact {
+        &self.contact
+    }
+
+    /// After all else has changed the velocities: stops what would still meet.
+    pub fn keep_apart(&mut self, points: &mut Points, dt: f64) {
+        self.contact.keep_apart(points, dt);
+    }
+
+    /// Pairs of edges and triangles of shells that cross at these positions; none in a world that began without any.
+    pub fn crossings(&self, points: &Points) -> usize {
+        self.contact.crossings(&points.positions)
+    }
+
+    /// Stiffness against what presses on a node of a shell [N/m], such that its step need not be much smaller.
+    pub fn contact_stiffness(&self, body: usize, points: &Points) -> Option<f64> {
+        let part = self.parts.iter().find(|p| p.body == body)?;
+        let masses = &points.masses[part.range.clone()];
+        let mass = masses.iter().sum::<f64>() / masses.len().max(1) as f64;
+        Some(CONTACT * mass / (part.step * part.step))
     }
 
     /// Longest step now [s]; stretch stiffens a shell. Infinite when there is none.
@@ -353,15 +428,12 @@ impl ShellModel {
                 strain[i] = largest as f32;
                 ratio[i] = (1.0 + 2.0 * mean).max(0.0) as f32;
             }
-            let sheet = part.shell.sheet();
             let normals = &part.shell.nodes().normals;
             for (k, i) in part.range.clone().enumerate() {
                 let (e1, e2) = frame(normals[k]);
                 let (a, b) = (gradients[i] * e1, gradients[i] * e2);
                 let (xx, yy, xy) = (0.5 * (a.dot(a) - 1.0), 0.5 * (b.dot(b) - 1.0), 0.5 * a.dot(b));
-                let stiffness = sheet.young / (1.0 - sheet.poisson * sheet.poisson);
-                let (sx, sy) = (stiffness * (xx + sheet.poisson * yy), stiffness * (yy + sheet.poisson * xx));
-                let shear = stiffness * (1.0 - sheet.poisson) * xy;
+                let [sx, sy, shear] = part.shell.stress(k, [xx, yy, xy]);
                 stress[i] = (sx * sx - sx * sy + sy * sy + 3.0 * shear * shear).sqrt() as f32;
             }
         }

@@ -127,6 +127,18 @@ impl Network {
         self.fiber_starts[i] as usize..self.fiber_starts[i + 1] as usize
     }
 
+    /// Number of nodes that no fiber goes through: nothing holds them.
+    pub fn loose(&self) -> usize {
+        let mut held = vec![false; self.len()];
+        for i in 0..self.len() {
+            for fiber in &self.fibers[self.fiber_range(i)] {
+                held[i] = true;
+                self.ends(i, fiber).iter().for_each(|&j| held[j] = true);
+            }
+        }
+        held.iter().filter(|h| !**h).count()
+    }
+
     /// Nodes at the ends of a fiber of node `i`.
     pub fn ends(&self, i: usize, fiber: &Fiber) -> [usize; 2] {
         let list = self.neighbors_of(i);

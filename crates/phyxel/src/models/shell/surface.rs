@@ -169,7 +169,7 @@ impl TriangleSurface {
     }
 
     /// For each corner the first one at the same place.
-    fn places(&self) -> Vec<u32> {
+    pub(super) fn places(&self) -> Vec<u32> {
         let mut known = HashMap::with_capacity(self.positions.len());
         let place =
             |(i, x): (usize, &DVec3)| *known.entry((*x + DVec3::ZERO).to_array().map(f64::to_bits)).or_insert(i as u32);

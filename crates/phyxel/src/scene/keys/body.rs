@@ -84,6 +84,12 @@ pub(in crate::scene) static BODY: Section = Section {
             "none but `all`",
             "Named parts, for pins, forces and probes. `all` always exists.",
         ),
+        absent(
+            "patches",
+            Kind::Tables(&PATCH),
+            "the same everywhere",
+            "Regions of a shell whose matter is stiffer, softer, thicker or thinner.",
+        ),
     ],
     common: &[],
     later: &[("heat", HEAT_TABLE)],
@@ -342,7 +348,7 @@ const MATERIAL_LATER: &[(&str, &str)] = &[
 
 pub(in crate::scene) static ANISOTROPY: Section = section(
     "material.anisotropy = { ... }",
-    "Either `young`, `poisson` and `shear` of a material with three planes of symmetry (wood), or all 21 constants as `stiffness`.",
+    "Either `young`, `poisson` and `shear` of a material with three planes of symmetry (wood), or all 21 constants as `stiffness`. Of a shell what lies in its surface counts: warp and weft of a sheet are x and z.",
     &[
         absent("young", Kind::Numbers(3, D::PRESSURE), "`stiffness` is given", "Young's moduli along x, y, z."),
         absent(
@@ -378,6 +384,7 @@ pub(in crate::scene) static SURFACE: Section = section(
                 choice("none", "nothing"),
                 choice("points", "the points themselves, as balls"),
                 choice("surfels", "small ellipses carried by the points"),
+                choice("fibers", "nodes and fibers of a shell, as balls and strings"),
                 later("detail", "this surface comes in a later version; surfels are near to it"),
                 later("skin", "this surface comes in a later version; surfels are near to it"),
                 later("mesh", "this surface comes in a later version; surfels are near to it"),
@@ -410,6 +417,27 @@ pub(in crate::scene) static WEAK: Section = section(
             "strength",
             Kind::Quantity(D::NONE, Range::Positive),
             "Strength in that of the material: below 1 it breaks sooner, above 1 later.",
+        ),
+    ],
+);
+pub(in crate::scene) static PATCH: Section = section(
+    "patches = [ { ... } ]",
+    "A region of a shell with a stiffness and a thickness of its own. Where several overlap they multiply.",
+    &[
+        required("region", Kind::Text, "Region of the body."),
+        with(
+            "stiffness",
+            Kind::Quantity(D::NONE, Range::Above(0.0, 1e6)),
+            "1",
+            "Young's modulus in that of the material.",
+            "as everywhere",
+        ),
+        with(
+            "thickness",
+            Kind::Quantity(D::NONE, Range::Above(0.0, 1e3)),
+            "1",
+            "Thickness in that of the material; mass and stiffness follow.",
+            "as everywhere",
         ),
     ],
 );

@@ -10,8 +10,8 @@ mod shapes;
 mod world;
 
 pub(super) use body::{
-    ANISOTROPY, BODY, CUT, EVENT_SET, MATERIAL, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST, REGION_SPHERE,
-    SURFACE, WEAK,
+    ANISOTROPY, BODY, CUT, EVENT_SET, MATERIAL, PATCH, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST,
+    REGION_SPHERE, SURFACE, WEAK,
 };
 pub(super) use heat::{AIR, HEAT};
 pub(super) use scene::SCENE;
@@ -141,6 +141,7 @@ pub(super) const SECTIONS: &[&Section] = &[
     &SURFACE,
     &CUT,
     &WEAK,
+    &PATCH,
     &REGION,
     &REGION_BOX,
     &REGION_SPHERE,
