@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_small_ball_does_not_slip_between_the_nodes() {
         let mut points = Points::default();
-        for p in [DVec3::new(-0.1, 0.0, -0.1), DVec3::new(0.1, 0.0, -0.1), DVec3::new(0.0, 0.0, 0.15)] {
+        for p in [DVec3::new(-0.1, 0.0, -0.075), DVec3::new(0.1, 0.0, -0.075), DVec3::new(0.0, 0.0, 0.15)] {
             let i = points.push(0, p + DVec3::Y * 0.03, 1.0, 1e-3, 0.2);
             points.velocities[i] = DVec3::Y * -3.0;
         }
