@@ -384,7 +384,7 @@ pub(in crate::scene) static SURFACE: Section = section(
                 choice("none", "nothing"),
                 choice("points", "the points themselves, as balls"),
                 choice("surfels", "small ellipses carried by the points"),
-                choice("fibers", "nodes and fibers of a shell, as balls and strings"),
+                choice("fibers", "nodes and fibers of a shell, as discs and strings"),
                 later("detail", "this surface comes in a later version; surfels are near to it"),
                 later("skin", "this surface comes in a later version; surfels are near to it"),
                 later("mesh", "this surface comes in a later version; surfels are near to it"),
