@@ -38,7 +38,17 @@ impl Body {
     }
 }
 
+/// Largest distance of a color from that of a painted region, of 255 per channel.
+const SAME_PAINT: f64 = 80.0;
+
 impl Region {
+    /// The points of a body that have the color of a painted region.
+    pub fn painted(name: &str, color: [u8; 3], range: Range<usize>, colors: &[[u8; 3]]) -> Self {
+        let far = |other: &[u8; 3]| (0..3).map(|k| (f64::from(other[k]) - f64::from(color[k])).powi(2)).sum::<f64>();
+        let same = |(_, other): &(usize, &[u8; 3])| far(other) <= SAME_PAINT * SAME_PAINT;
+        Self { name: name.into(), points: range.zip(colors).filter(same).map(|(i, _)| i as u32).collect() }
+    }
+
     /// The points of a body that lie in the region now.
     pub fn find(spec: &RegionSpec, range: Range<usize>, points: &Points) -> Self {
         let inside = |test: &dyn Fn(DVec3) -> bool| -> Vec<u32> {
@@ -50,6 +60,8 @@ impl Region {
             RegionPlace::Sphere { center, radius } => inside(&|p| p.distance_squared(center) <= radius * radius),
             RegionPlace::HalfSpace { normal, offset } => inside(&|p| p.dot(normal) > offset),
             RegionPlace::Nearest { to, count } => nearest(range.clone(), points, to, count),
+            // The paint is known at set-up only.
+            RegionPlace::Painted { .. } => Vec::new(),
         };
         Self { name: spec.name.clone(), points: found }
     }
@@ -83,6 +95,13 @@ mod tests {
     fn check(place: RegionPlace, expected: &[u32]) {
         let spec = RegionSpec { name: "r".into(), place };
         assert_eq!(Region::find(&spec, 0..5, &line()).points, expected);
+    }
+
+    #[test]
+    fn paint_is_found_by_its_color() {
+        let colors = [[255, 0, 0], [250, 20, 10], [0, 0, 255], [128, 0, 0]];
+        assert_eq!(Region::painted("red", [255, 0, 0], 3..7, &colors).points, [3, 4]);
+        assert!(Region::painted("red", [255, 0, 0], 3..7, &[]).points.is_empty());
     }
 
     #[test]

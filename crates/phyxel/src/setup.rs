@@ -1,36 +1,36 @@
 //! Scene to World: shapes are built, sampled, put in cell order and handed to the models.
 
+mod shell;
+
+pub(crate) use shell::contact_young;
+use shell::{add_shell, check_held};
+
 use crate::body::{Body, Region};
 use crate::contact::{Bodies, Collider, Colliders, ContactBody, ContactSurface, Overlap};
 use crate::events::Event;
 use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
-use crate::geometry::{Bounds, Built, Files, Placed, Pose, ShapeLibrary, build, build_open};
+use crate::geometry::{Bounds, Built, Files, Placed, Pose, ShapeLibrary, build};
 use crate::guard::Guard;
 use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
-use crate::models::shell::fabric::{Fabric, Grain, NodeFactors};
-use crate::models::shell::law::ShellLaw;
 use crate::models::shell::loads::Wind;
-use crate::models::shell::{Shell, ShellBody, ShellMaterial, ShellModel};
+use crate::models::shell::{Shell, ShellModel};
 use crate::motion::Motion;
 use crate::neighbors::cell_order;
 use crate::pins::Pin;
 use crate::points::Points;
-use crate::sampling::{
-    SampleSize, ShellNodes, ShellSource, ShellSurface, SurfacePatch, color_by_mesh, fiber_surfels, sample_surfels,
-    sample_volume,
-};
+use crate::sampling::{SampleSize, SurfacePatch, color_by_mesh, paint_of, sample_surfels, sample_volume};
 use crate::scene::{
     BodySpec, EventAction, EventSpec, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, ModelKind,
-    PinSpec, ProbeSpec, RegionPlace, RegionSpec, Sampling, Scene, ShapeKind, ShellEnergy, SurfaceKind,
+    PinSpec, ProbeSpec, RegionPlace, RegionSpec, Scene, ShapeKind, SurfaceKind,
 };
 use crate::surface::{Carrier, Surfels};
 use crate::world::{Surface, World};
-use crate::{Diagnostic, Error, Result};
+use crate::{Diagnostic, Result};
 use glam::DVec3;
 use std::ops::Range;
 use std::sync::Arc;
@@ -247,7 +247,9 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
         points.ids[index] = (first + i) as u32;
     }
     let range = first..points.len();
-    let regions = find_regions(b, scene, range.clone(), points)?;
+    let places: Vec<DVec3> = order.iter().map(|&i| samples.positions[i as usize]).collect();
+    let paint = || built.mesh.as_deref().map_or(Vec::new(), |mesh| paint_of(mesh, &places));
+    let regions = find_regions(b, scene, range.clone(), points, &paint)?;
     let surfels = (spec.surface.kind == SurfaceKind::Surfels)
         .then(|| colored_surfels(built, spec.surface.count, spec.color, seed));
     let patches = samples.patches.iter().map(|p| SurfacePatch {
@@ -268,138 +270,31 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
     Ok((body, sampled))
 }
 
-/// Samples the surface of a shell and appends its nodes.
-fn add_shell(
+/// The regions of a body; the first is `all`.
+fn find_regions(
     b: usize,
     scene: &Scene,
-    (shapes, files): (&ShapeLibrary, &Files),
-    points: &mut Points,
-    warnings: &mut Vec<String>,
-) -> Result<(Body, Sampled, ShellBody)> {
-    let spec = &scene.bodies[b];
-    let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
-    let seed = scene.seed.wrapping_add(b as u64);
-    let under = |e: Error| e.under_key(&format!("body[{b}] '{}'", spec.name));
-    let open = build_open(&spec.shape, shapes, files).map_err(under)?;
-    let solid = match open {
-        None => Some(build(&spec.shape, shapes, files).map_err(under)?),
-        Some(_) => None,
-    };
-    let source = match (&open, &solid) {
-        (Some(open), _) => ShellSource::Open(open),
-        (None, Some(solid)) => ShellSource::Solid(&*solid.shape),
-        (None, None) => return Err(under(Diagnostic::new("the shape has no surface").key("shape").into())),
-    };
-    let mut surface = ShellSurface::new(source, &spec.cuts).map_err(under)?;
-    let rows = spec.sampling == Sampling::Regular;
-    let spacing = spec.spacing.map(|s| s / spec.scale);
-    let sampled = surface.nodes(spacing, spec.points.unwrap_or(2000), rows, seed).map_err(under)?;
-    let ShellNodes { mut nodes, spacing } = sampled;
-    let surfels = match spec.surface.kind {
-        SurfaceKind::Surfels => Some(surface.surfels(spec.surface.count, spec.color)),
-        SurfaceKind::Fibers => Some(fiber_surfels(&nodes, spacing, spec.surface.count, spec.color)),
-        SurfaceKind::None | SurfaceKind::Points => None,
-    };
-    let told = solid.iter().flat_map(|s| &s.warnings).chain(surface.warnings());
-    warnings.extend(told.map(|w| format!("body '{}': {w}", spec.name)));
-    nodes.positions.iter_mut().for_each(|p| *p = pose.point(*p));
-    nodes.normals.iter_mut().for_each(|n| *n = pose.vector(*n));
-    nodes.areas.iter_mut().for_each(|a| *a *= spec.scale * spec.scale);
-    let material = &spec.material;
-    let shell = material.shell.unwrap_or_default();
-    let first = points.len();
-    for (p, a) in nodes.positions.iter().zip(&nodes.areas) {
-        let volume = a * shell.thickness;
-        points.push(b as u32, *p, material.density * volume, volume, spacing * spec.scale);
-    }
-    let range = first..points.len();
-    let regions = find_regions(b, scene, range.clone(), points)?;
-    let factors = patch_factors(spec, &regions, range.clone());
-    for (i, factor) in range.clone().zip(&factors) {
-        points.masses[i] *= factor.thickness;
-        points.volumes[i] *= factor.thickness;
-    }
-    let made_of = ShellMaterial::from_spec(material);
-    let grain = material.anisotropy.clone().map(|anisotropy| Grain { anisotropy, rotation: pose.rotation });
-    let constants = [made_of.sheet.young, made_of.sheet.poisson];
-    let fabric = match grain.is_some() || !spec.patches.is_empty() {
-        true => Fabric::new(&nodes.normals, grain.as_ref(), constants, factors).map_err(under)?,
-        false => Fabric::default(),
-    };
-    let law = match shell.law {
-        ShellEnergy::Tensor => ShellLaw::Tensor,
-        ShellEnergy::Weights => ShellLaw::Weights,
-        ShellEnergy::Published => ShellLaw::Published(None),
-    };
-    let mut strengths = vec![1.0; range.len()];
-    for weak in &spec.weak {
-        let held = regions.iter().filter(|r| r.name == weak.region).flat_map(|r| &r.points);
-        held.for_each(|&i| strengths[i as usize - first] = weak.strength);
-    }
-    let shell = ShellBody {
-        fracture: made_of.fracture,
-        strengths,
-        body: b,
-        range: range.clone(),
-        nodes,
-        law,
-        sheet: made_of.sheet,
-        density: material.density,
-        smoothing: material.smoothing,
-        flow: made_of.flow,
-        friction: made_of.friction,
-        fabric,
-    };
-    let half = 0.5 * made_of.sheet.thickness;
-    let contact = ContactSurface::Sheet(shell.nodes.normals.clone(), half);
-    let sampled = Sampled { patches: Vec::new(), surfels, pose, surface: contact };
-    let body =
-        Body { name: spec.name.clone(), range, material: material.clone(), melted: None, color: spec.color, regions };
-    Ok((body, sampled, shell))
-}
-
-/// Stiffness and thickness at the points of a shell in those of its material.
-fn patch_factors(spec: &BodySpec, regions: &[Region], range: Range<usize>) -> Vec<NodeFactors> {
-    let mut factors = vec![NodeFactors::ONE; range.len()];
-    for patch in &spec.patches {
-        let held = regions.iter().filter(|r| r.name == patch.region).flat_map(|r| &r.points);
-        for &i in held {
-            let factor = &mut factors[i as usize - range.start];
-            factor.stiffness *= patch.stiffness;
-            factor.thickness *= patch.thickness;
-        }
-    }
-    factors
-}
-
-/// A shell of too few nodes would fall to dust.
-fn check_held(shells: &ShellModel, bodies: &[Body]) -> Result<()> {
-    for (b, range) in shells.ranges() {
-        let loose = shells.shell(b).map_or(0, |s| s.network().loose());
-        if loose > 0 {
-            let what =
-                format!("{loose} of {} nodes of the shell '{}' are held by no fiber", range.len(), bodies[b].name);
-            let fault = Diagnostic::new(what).key(format!("body[{b}].spacing"));
-            return Err(fault.expected("several nodes across every piece of it").hint("a smaller spacing").into());
-        }
-    }
-    Ok(())
-}
-
-/// The regions of a body; the first is `all`.
-fn find_regions(b: usize, scene: &Scene, range: Range<usize>, points: &Points) -> Result<Vec<Region>> {
+    range: Range<usize>,
+    points: &Points,
+    paint: &dyn Fn() -> Vec<[u8; 3]>,
+) -> Result<Vec<Region>> {
     let spec = &scene.bodies[b];
     let pins = scene.pins.iter().filter(|p| p.body == spec.name && p.from > 0.0);
     let later: Vec<&str> = pins.map(|p| p.region.as_str()).collect();
     let everything = RegionSpec { name: "all".into(), place: RegionPlace::All };
     let mut regions = vec![Region::find(&everything, range.clone(), points)];
     for (k, region) in spec.regions.iter().enumerate() {
-        let found = Region::find(region, range.clone(), points);
+        let found = match region.place {
+            RegionPlace::Painted { color } => Region::painted(&region.name, color, range.clone(), &paint()),
+            _ => Region::find(region, range.clone(), points),
+        };
         // A pin that begins later grips what is there then.
         if found.points.is_empty() && !later.contains(&region.name.as_str()) {
             return Err(Diagnostic::new(format!("region '{}' holds no points of body '{}'", region.name, spec.name))
                 .key(format!("body[{b}].regions[{k}]"))
-                .expected("a place that covers at least one point; regions are in world space at the start")
+                .expected(
+                    "a place that covers at least one point; regions are in world space at the start, paint is that of a mesh",
+                )
                 .hint("a larger region or a smaller spacing")
                 .into());
         }
@@ -425,12 +320,6 @@ fn contact_bodies(bodies: &[Body], sampled: &[Sampled], shells: &ShellModel, poi
         friction: body.material.friction,
     };
     bodies.iter().zip(sampled).enumerate().map(one).collect()
-}
-
-/// Young's modulus of a body in contact [Pa]; of a shell one that its light nodes can bear.
-pub(crate) fn contact_young(b: usize, body: &Body, shells: &ShellModel, points: &Points) -> f64 {
-    let spacing = points.spacings[body.range.clone()].first().copied().unwrap_or(1.0);
-    shells.contact_stiffness(b, points).map_or(body.material.young, |stiffness| stiffness / spacing)
 }
 
 fn describe_overlap(overlap: &Overlap, bodies: &[Body]) -> String {

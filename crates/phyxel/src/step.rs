@@ -237,8 +237,12 @@ impl World {
         let everything = RegionSpec { name: "all".into(), place: RegionPlace::All };
         let regions = &self.scene.bodies[pin.body].regions;
         let region = regions.iter().find(|r| r.name == spec.region).unwrap_or(&everything);
-        let range = self.bodies[pin.body].range.clone();
-        pin.grip(Region::find(region, range, &self.points).points, &self.points);
+        let body = &self.bodies[pin.body];
+        let found = match region.place {
+            RegionPlace::Painted { .. } => body.region(&spec.region).map_or(Vec::new(), |r| r.points.clone()),
+            _ => Region::find(region, body.range.clone(), &self.points).points,
+        };
+        pin.grip(found, &self.points);
     }
 
     fn collide(&mut self, dt: f64) {

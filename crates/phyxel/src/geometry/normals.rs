@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn two_sides_of_a_thin_plate_do_not_mix() {
-        let side = |i: u64| if i % 2 == 0 { 0.03 } else { -0.03 };
+        let side = |i: u64| if i.is_multiple_of(2) { 0.03 } else { -0.03 };
         let plate: Vec<DVec3> =
             (0..3000).map(|i| Random::new(3, i).in_cube() * DVec3::new(1.0, 0.0, 1.0) + DVec3::Y * side(i)).collect();
         let (_, conflict) = found(&plate, 0.06);

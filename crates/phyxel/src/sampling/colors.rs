@@ -52,6 +52,13 @@ pub fn color_by_mesh(surfels: &mut Surfels, mesh: &Mesh) {
     });
 }
 
+/// Colors of a mesh at places [m]; empty when it has none.
+pub fn paint_of(mesh: &Mesh, places: &[DVec3]) -> Vec<[u8; 3]> {
+    let mut surfels = Surfels { positions: places.iter().map(|p| p.as_vec3()).collect(), ..Surfels::default() };
+    color_by_mesh(&mut surfels, mesh);
+    surfels.colors
+}
+
 /// Weights of the corners at the place of the triangle's plane nearest to `p`, moved into the triangle.
 fn barycentric([a, b, c]: [DVec3; 3], p: DVec3) -> [f64; 3] {
     let normal = (b - a).cross(c - a);

@@ -16,7 +16,7 @@ mod triangulation;
 mod volume;
 mod voronoi;
 
-pub use colors::color_by_mesh;
+pub use colors::{color_by_mesh, paint_of};
 pub use fibers::fiber_surfels;
 pub use shell::{ShellNodes, ShellSource, ShellSurface};
 pub use surfels::sample_surfels;

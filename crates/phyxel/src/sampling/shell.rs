@@ -59,7 +59,7 @@ enum Source<'a> {
     /// Points: the surface goes through them.
     Points(&'a ScatteredPoints),
     /// The triangles lie near the surface through samples; the second are those that are drawn.
-    Through(ThroughSamples, Option<TriangleSurface>),
+    Through(Box<ThroughSamples>, Option<TriangleSurface>),
 }
 
 /// Nodes and their distance.
@@ -149,7 +149,7 @@ impl<'a> ShellSurface<'a> {
         let nodes = match &self.source {
             Source::Solid(solid) => spread_nodes(&self.triangles, &options, &|p, n| settle(*solid, spacing, p, n)),
             Source::Through(samples, _) => {
-                spread_nodes(&self.triangles, &options, &|p, n| settle(samples, 0.3 * spacing, p, n))
+                spread_nodes(&self.triangles, &options, &|p, n| settle(&**samples, 0.3 * spacing, p, n))
             }
             _ => spread_nodes(&self.triangles, &options, &|p, n| (p, n)),
         };
@@ -179,14 +179,14 @@ impl<'a> ShellSurface<'a> {
                 ));
                 let through = ThroughSamples::new(dense, (SMOOTH * spacing).max(BRIDGE * gap));
                 let drawn = std::mem::replace(&mut self.triangles, cut(through.triangles(cells), self.cuts));
-                self.source = Source::Through(through, Some(cut(drawn, self.cuts)));
+                self.source = Source::Through(Box::new(through), Some(cut(drawn, self.cuts)));
             }
             Source::Points(_) => {
                 let samples = samples.unwrap_or_default();
                 let apart = median(&samples.areas).sqrt();
                 let through = ThroughSamples::new(samples, (SMOOTH * spacing).max(CLOUD * apart));
                 self.triangles = cut(through.triangles(cells), self.cuts);
-                self.source = Source::Through(through, None);
+                self.source = Source::Through(Box::new(through), None);
             }
             other => self.source = other,
         }
@@ -231,7 +231,7 @@ impl<'a> ShellSurface<'a> {
             let (mut p, mut n) = (dense.positions[k], dense.normals[k]);
             match &self.source {
                 Source::Solid(solid) => (p, n) = settle(*solid, dense.radii[k], p, n),
-                Source::Through(samples, None) => (p, n) = settle(samples, dense.radii[k], p, n),
+                Source::Through(samples, None) => (p, n) = settle(&**samples, dense.radii[k], p, n),
                 _ => {}
             }
             let (u, v) = n.any_orthonormal_pair();
@@ -285,7 +285,7 @@ fn depth(place: &RegionPlace, p: DVec3) -> f64 {
         RegionPlace::Box { min, max } => (p - min).min(max - p).min_element(),
         RegionPlace::Sphere { center, radius } => radius - p.distance(center),
         RegionPlace::HalfSpace { normal, offset } => normal.dot(p) - offset,
-        RegionPlace::Nearest { .. } => -1.0,
+        RegionPlace::Nearest { .. } | RegionPlace::Painted { .. } => -1.0,
         RegionPlace::All => 1.0,
     }
 }

@@ -197,6 +197,27 @@ fn small_and_broken_input_is_right_or_refused() {
     told("none.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\n", &["no faces", "points"]);
 }
 
+#[test]
+fn a_painted_part_of_a_mesh_is_a_region() {
+    let folder = Folder::new("paint");
+    let mut text = String::new();
+    for (k, x) in [-0.5, 0.0, 0.5].into_iter().enumerate() {
+        let red = if k == 2 { "1 0 0" } else { "1 1 1" };
+        text += &format!("v {x} 0 -0.3 {red}\nv {x} 0 0.3 {red}\n");
+    }
+    text += "f 1 2 4\nf 1 4 3\nf 3 4 6\nf 3 6 5\n";
+    let more = "spacing = 0.05\nregions = [ { name = \"seam\", painted = \"#ff0000\" } ]\n\
+                patches = [ { region = \"seam\", thickness = 3 } ]";
+    let world = folder.world("painted.obj", &text, more).unwrap();
+    let seam = world.bodies()[0].region("seam").unwrap();
+    let places = || seam.points.iter().map(|&i| world.points().positions[i as usize].x);
+    assert!(seam.points.len() > 10 && places().all(|x| x > 0.25), "{:?}", places().fold(1.0, f64::min));
+    let shell = world.shells().shell(0).unwrap();
+    assert!(seam.points.iter().all(|&i| (shell.thickness(i as usize) - 0.006).abs() < 1e-12));
+    let fault = folder.world("plain.obj", "v 0 0 0\nv 1 0 0\nv 0 0 1\nf 1 2 3\n", more).err().unwrap();
+    assert!(fault.contains("seam") && fault.contains("paint"), "{fault}");
+}
+
 /// Writes the file of the scene `soup`: the mask of the scene `mask`, broken into triangles that lie 3 to 5 mm apart.
 #[test]
 #[ignore = "writes scenes/shapes/soup.obj"]

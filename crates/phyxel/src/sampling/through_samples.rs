@@ -186,10 +186,9 @@ mod tests {
 
     #[test]
     fn a_ball_of_points_is_closed() {
-        let mut samples = DenseSurface::default();
-        samples.positions = (0..3000).map(|i| Random::new(1, i).direction()).collect();
-        samples.normals.clone_from(&samples.positions);
-        samples.areas = scattered_areas(&samples.positions, 0.065);
+        let positions: Vec<DVec3> = (0..3000).map(|i| Random::new(1, i).direction()).collect();
+        let areas = scattered_areas(&positions, 0.065);
+        let samples = DenseSurface { normals: positions.clone(), positions, areas, ..DenseSurface::default() };
         let surface = ThroughSamples::new(samples, 0.25).triangles(0.12);
         assert!(surface.borders(0.1).is_empty());
         assert!((surface.area() / (4.0 * std::f64::consts::PI) - 1.0).abs() < 0.05, "{}", surface.area());

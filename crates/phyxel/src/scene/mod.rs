@@ -252,6 +252,11 @@ pub enum RegionPlace {
         /// How many points.
         count: usize,
     },
+    /// `painted = "#rrggbb"`: points where the mesh has about this color.
+    Painted {
+        /// sRGB color.
+        color: [u8; 3],
+    },
     /// Every point of the body; the region `all` always exists.
     All,
 }

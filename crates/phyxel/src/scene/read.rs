@@ -241,7 +241,7 @@ fn read_region(table: &Table, body: &BodySpec) -> Result<RegionSpec> {
     // Every body has this region already.
     taken.push("all");
     let name = table.name(String::new(), &taken)?;
-    let place = read_place(table, &["box", "sphere", "half_space", "nearest"])?;
+    let place = read_place(table, &["box", "sphere", "half_space", "nearest", "painted"])?;
     Ok(RegionSpec { name, place })
 }
 
@@ -256,6 +256,9 @@ fn read_cuts(body: &Table, model: ModelKind) -> Result<Vec<RegionPlace>> {
 /// A place by the one of `kinds` that is given.
 fn read_place(table: &Table, kinds: &[&'static str]) -> Result<RegionPlace> {
     let kind = table.exactly_one(kinds)?;
+    if kind == "painted" {
+        return Ok(RegionPlace::Painted { color: table.maybe_color(kind)?.unwrap_or_default() });
+    }
     let Some(inner) = table.table(kind)? else { return Ok(RegionPlace::All) };
     Ok(match kind {
         "box" => {

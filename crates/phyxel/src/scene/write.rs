@@ -265,6 +265,7 @@ fn place_key(place: &RegionPlace) -> (&'static str, String) {
         RegionPlace::Nearest { to, count } => {
             ("nearest", table(vec![("to", vector(*to)), ("count", count.to_string())]))
         }
+        RegionPlace::Painted { color: painted } => ("painted", color(*painted)),
         // Only programs make this one; a ball that holds everything says the same.
         RegionPlace::All => ("sphere", table(vec![("center", vector(DVec3::ZERO)), ("radius", number(1e150))])),
     }

@@ -17,8 +17,8 @@ const MOST_GAPS: f64 = 0.6;
 /// Pieces of a triangle that distances are measured to.
 const PIECES: f64 = 16.0;
 
-/// Sides by their ends in rising order: (low, high, triangle, whether it runs from low to high).
-type Sides = Vec<(u32, u32, u32, bool)>;
+/// A side by its ends in rising order: low, high, triangle, whether it runs from low to high.
+type Side = (u32, u32, u32, bool);
 
 impl TriangleSurface {
     /// Drops triangles without extent and those that are there twice.
@@ -135,7 +135,7 @@ impl TriangleSurface {
         conflict.map_or(Ok(gap), Err)
     }
 
-    fn sides(&self) -> Sides {
+    fn sides(&self) -> Vec<Side> {
         let places = self.places();
         let mut sides = Vec::with_capacity(3 * self.triangles.len());
         for (t, triangle) in self.triangles.iter().enumerate() {
@@ -150,7 +150,7 @@ impl TriangleSurface {
 }
 
 /// Sides that two triangles share, and no third.
-fn pairs(sides: &Sides) -> impl Iterator<Item = ((u32, u32, u32, bool), (u32, u32, u32, bool))> + '_ {
+fn pairs(sides: &[Side]) -> impl Iterator<Item = (Side, Side)> + '_ {
     let groups = sides.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1));
     groups.filter(|group| group.len() == 2).map(|group| (group[0], group[1]))
 }

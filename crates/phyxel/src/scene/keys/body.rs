@@ -406,6 +406,7 @@ pub(in crate::scene) static REGION: Section = section(
         absent("sphere", Kind::Table(&REGION_SPHERE), "", "Points in a ball."),
         absent("half_space", Kind::Table(&REGION_HALF_SPACE), "", "Points p with normal·p > offset."),
         absent("nearest", Kind::Table(&REGION_NEAREST), "", "The points nearest to a place."),
+        absent("painted", Kind::Color, "", "Points where the mesh of the body has about this color."),
     ],
 );
 pub(in crate::scene) static WEAK: Section = section(

@@ -337,10 +337,8 @@ impl ShellContact {
             corners[1..].iter().for_each(|&i| groups.unite(corners[0], i));
         }
         // What goes together already and is joined by a new pair goes along.
-        for list in [&self.candidates.list] {
-            for c in list.iter().filter(|c| together(&c.corners, &points.velocities)) {
-                c.corners[1..].iter().for_each(|&i| groups.unite(c.corners[0], i));
-            }
+        for c in self.candidates.list.iter().filter(|c| together(&c.corners, &points.velocities)) {
+            c.corners[1..].iter().for_each(|&i| groups.unite(c.corners[0], i));
         }
         let mut sums = vec![(DVec3::ZERO, 0.0, false); points.len()];
         for &i in &self.points {

@@ -127,7 +127,7 @@ fn a_folded_cloth_comes_to_rest_on_itself_at_its_thickness() {
     let fold = |_: usize, p: DVec3| {
         let bent = std::f64::consts::PI * radius;
         let around = (p.x / radius + 0.5 * std::f64::consts::PI).clamp(0.0, std::f64::consts::PI);
-        let flat = DVec3::new(-radius * around.sin(), radius * (1.0 + around.cos()) * -1.0, p.z);
+        let flat = DVec3::new(-radius * around.sin(), -radius * (1.0 + around.cos()), p.z);
         let beyond = if p.x > 0.5 * bent { p.x - 0.5 * bent } else { (-0.5 * bent - p.x).max(0.0) };
         DVec3::new(flat.x + beyond, flat.y + 2.0 * radius + 0.01, flat.z)
     };
