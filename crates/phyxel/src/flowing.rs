@@ -1,7 +1,7 @@
 //! The world and its flow: which bodies flow, which of their points are melted, how many pieces there are.
 
 use crate::heat::Heat;
-use crate::models::mls::flow::FlowModel;
+use crate::models::mls::flow::{FlowModel, MeltMatter};
 use crate::setup::fall_height;
 use crate::world::World;
 
@@ -21,7 +21,8 @@ impl World {
         let bodies = self.bodies.iter().zip(laws).map(|(b, law)| (b.range.clone(), law, &b.material));
         let fall = (2.0 * self.scene.gravity.length() * fall_height(self)).sqrt();
         let fastest = self.points.velocities.iter().fold(0.0, |m, v| f64::max(m, v.length()));
-        let sound = SOUND_OVER_FALL * fall.max(fastest).max(1e-3);
+        let own = self.bodies.iter().map(|b| MeltMatter::new(&b.material).own_speed()).fold(0.0, f64::max);
+        let sound = (SOUND_OVER_FALL * fall.max(fastest)).max(own);
         self.flow = FlowModel::new(&self.points, bodies, sound);
         self.change_phases();
     }

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 /// Support radius over spacing.
 pub(crate) const SUPPORT: f64 = 2.33;
 /// Lists reach this many spacings beyond the support, and hold while near points move less than that against each other.
-const MARGIN: f64 = 0.25;
+const MARGIN: f64 = 0.4;
 /// Farthest that any two points move against each other meanwhile, in spacings: those of different pieces that were not seen
 /// to be near do not touch.
 const STRAY: f64 = SUPPORT + MARGIN - TOUCH_REACH;
