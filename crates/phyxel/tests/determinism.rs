@@ -268,6 +268,25 @@ fn melting_bodies_have_the_same_bits_on_any_number_of_threads_and_after_a_restar
     assert!((0..world.points().len()).any(|i| heat.melted_fraction(i) > 0.5), "nothing has melted");
 }
 
+/// Its solid parts are stiffer than the elastic model knows: the length of a step has to come out of the checkpoint.
+#[test]
+fn frozen_matter_made_stiffer_has_the_same_bits_after_a_restart() {
+    let scene = r#"
+format = 1
+name = "stiffer"
+duration = 2
+fps = 10
+body = [{ name = "block", shape = { kind = "box", size = [0.2, 0.1, 0.2] }, at = [0, 0.06, 0], points = 300, surface = { count = 500 },
+    material = { young = 1e5, poisson = 0.3, density = 1000, melt_young = 1e4, viscosity = 5, cohesion = 500 } }]
+collider = [{ name = "floor", shape = { kind = "plane" } }]
+event = [{ at = 0.2, melt = "block" }, { at = 0.6, solidify = "block" }, { at = 0.9, body = "block", set = { young = 1e6 } }]
+"#;
+    let scene = Scene::from_toml(scene, None, &[]).expect("the scene is right");
+    for n in [6, 10] {
+        a_restart_changes_nothing(&scene, n);
+    }
+}
+
 #[test]
 fn restarted_built_in_scenes_have_the_same_bits() {
     for scene in builtin::list() {
