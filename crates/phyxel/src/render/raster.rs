@@ -144,7 +144,7 @@ impl Tile {
         s.for_each_sample(corner, |i, _, depth| {
             if self.open[i] && s.back {
                 self.nearest_back[i] = self.nearest_back[i].max(depth);
-            } else if self.open[i] && (depth < self.nearest[i] - s.slack || s.sheet != self.nearest_sheet[i]) {
+            } else if self.open[i] && depth < self.nearest[i] - s.slack {
                 self.nearest_behind[i] = self.nearest_behind[i].max(depth);
             }
         });
@@ -155,7 +155,7 @@ impl Tile {
             if !self.open[i] {
                 return;
             }
-            let near_front = depth >= self.nearest[i] - s.slack && s.sheet == self.nearest_sheet[i];
+            let near_front = depth >= self.nearest[i] - s.slack;
             if !s.back && !near_front && depth >= self.nearest_behind[i] - s.slack {
                 s.add(&mut self.behind[i], place, depth);
             } else if s.back && self.nearest[i] > 0.0 {
