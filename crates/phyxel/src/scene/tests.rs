@@ -373,7 +373,7 @@ fn faults_of_names() {
     let three = "motion = [{ t = 0 }, { t = 2 }, { t = 1 }]";
     check_more(&format!("[[pin]]\nbody = \"ball\"\n{three}"), &["does not come after", "pin[0].motion[2].t"]);
     check_more("regions = [{ name = \"all\", nearest = { to = [0, 0, 0] } }]", &["the name \"all\" is taken"]);
-    check_more("regions = [{ name = \"a\" }]", &["box, sphere, half_space or nearest", "body[0].regions[0]"]);
+    check_more("regions = [{ name = \"a\" }]", &["box, sphere, half_space, nearest or painted", "body[0].regions[0]"]);
     check_more(
         "regions = [{ name = \"a\", box = { min = [1, 0, 0], max = [0, 1, 1] } }]",
         &["`min` lies beyond `max`"],

@@ -37,6 +37,10 @@ const PART_SPEED: f64 = 0.5;
 const RUBS: f64 = 0.5;
 /// Pairs per parallel task.
 const CHUNK: usize = 256;
+/// Parts nearer than this part of their contact distance are led apart in the second pass too, by this part of what is missing per
+/// step.
+const SMALL: f64 = 0.05;
+const LIFT: f64 = 0.2;
 /// An edge crosses a triangle when its ends lie at least this part of its length on different sides.
 const CROSSES: f64 = 1e-6;
 
@@ -207,6 +211,7 @@ impl ShellContact {
 
     /// Second pass: follows the ways through a step of `dt` [s] and stops what would meet.
     pub fn keep_apart(&mut self, points: &mut Points, dt: f64) {
+        let mut groups: Option<Groups> = None;
         for round in 0..ALL_ROUNDS {
             let Some(moved) = self.prepare(points, dt) else { return };
             let meetings = self.meetings(points, moved, dt);
@@ -214,9 +219,10 @@ impl ShellContact {
                 return;
             }
             if round < SINGLE_ROUNDS {
-                meetings.iter().for_each(|(corners, m)| self.stop(*corners, m, &mut points.velocities));
+                meetings.iter().for_each(|(c, m)| self.stop(c, m, &mut points.velocities, dt));
             } else {
-                self.join(&meetings, points);
+                // Groups only grow, so this comes to an end.
+                self.join(&meetings, groups.get_or_insert_with(|| Groups::new(points.len())), points);
             }
         }
     }
@@ -303,15 +309,15 @@ impl ShellContact {
     }
 
     /// Pairs that meet within the step, in the order of the list.
-    fn meetings(&self, points: &Points, moved: f64, dt: f64) -> Vec<([u32; 4], Meeting)> {
+    fn meetings(&self, points: &Points, moved: f64, dt: f64) -> Vec<(Candidate, Meeting)> {
         // No two points approach farther than this.
         let most = 2.0 * self.fastest(points) * dt;
-        let chunk = |list: &[Candidate]| -> Vec<([u32; 4], Meeting)> {
+        let chunk = |list: &[Candidate]| -> Vec<(Candidate, Meeting)> {
             let near = list.iter().filter(|c| c.seen <= 2.0 * moved);
             let found = near.filter_map(|c| {
                 let x = c.corners.map(|i| points.positions[i as usize]);
                 let way = c.corners.map(|i| dt * points.velocities[i as usize]);
-                meeting(c.kind, &x, &way, most).map(|m| (c.corners, m))
+                meeting(c.kind, &x, &way, most, SMALL * c.keep).map(|m| (*c, m))
             });
             found.collect()
         };
@@ -319,26 +325,24 @@ impl ShellContact {
         found.into_iter().flatten().collect()
     }
 
-    /// Takes the approach of two parts away.
-    fn stop(&self, corners: [u32; 4], meeting: &Meeting, velocities: &mut [DVec3]) {
+    /// Takes the approach of two parts away; what is very near is led apart a little.
+    fn stop(&self, candidate: &Candidate, meeting: &Meeting, velocities: &mut [DVec3], dt: f64) {
+        let corners = &candidate.corners;
         let v = corners.map(|i| velocities[i as usize]);
         let approach = weighted(&meeting.weights, &v).dot(meeting.normal);
-        let Some(mass) = self.effective_mass(&corners, &meeting.weights) else { return };
-        if approach < 0.0 {
-            let push = -approach * mass * meeting.normal;
-            give(velocities, &self.inverse, &corners, &meeting.weights, push);
+        let Some(mass) = self.effective_mass(corners, &meeting.weights) else { return };
+        let least = LIFT * (SMALL * candidate.keep - meeting.start).max(0.0) / dt;
+        if approach < least {
+            let push = (least - approach) * mass * meeting.normal;
+            give(velocities, &self.inverse, corners, &meeting.weights, push);
         }
     }
 
     /// Lets all points of parts that meet, and of those that meet them, go on together: the momentum stays.
-    fn join(&self, meetings: &[([u32; 4], Meeting)], points: &mut Points) {
-        let mut groups = Groups::new(points.len());
-        for (corners, _) in meetings {
+    fn join(&self, meetings: &[(Candidate, Meeting)], groups: &mut Groups, points: &mut Points) {
+        for (candidate, _) in meetings {
+            let corners = &candidate.corners;
             corners[1..].iter().for_each(|&i| groups.unite(corners[0], i));
-        }
-        // What goes together already and is joined by a new pair goes along.
-        for c in self.candidates.list.iter().filter(|c| together(&c.corners, &points.velocities)) {
-            c.corners[1..].iter().for_each(|&i| groups.unite(c.corners[0], i));
         }
         let mut sums = vec![(DVec3::ZERO, 0.0, false); points.len()];
         for &i in &self.points {
@@ -361,12 +365,6 @@ impl ShellContact {
             }
         }
     }
-}
-
-/// Whether points have the same velocity to the bit.
-fn together(corners: &[u32; 4], velocities: &[DVec3]) -> bool {
-    let first = velocities[corners[0] as usize];
-    corners[1..].iter().all(|&i| velocities[i as usize] == first)
 }
 
 /// Gives an impulse to the first of two parts and takes it from the second.

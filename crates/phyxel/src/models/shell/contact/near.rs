@@ -2,8 +2,10 @@
 
 use glam::DVec3;
 
-/// Part of the distance at the start that two parts keep when they meet on their way.
+/// Part of the distance at the start that two parts keep when they meet on their way, and of one that is small already: it must not
+/// fade away from step to step.
 const KEEP: f64 = 0.1;
+const KEEP_SMALL: f64 = 0.6;
 /// Part of the way to a possible meeting that is gone at once.
 const STRIDE: f64 = 0.9;
 /// Looks at one pair at most; one that is not clear by then counts as a meeting.
@@ -54,20 +56,23 @@ pub struct Meeting {
     pub weights: [f64; 4],
     /// Unit vector from the second part to the first.
     pub normal: DVec3,
+    /// Distance at the start [m].
+    pub start: f64,
 }
 
-/// Where two parts at `x` that go `way` [m] come nearer than about a tenth of their distance; None when they do not, or are
-/// farther apart than `most` [m]. Never misses one: it goes on by no more than they can approach [LKJ21].
-pub fn meeting(kind: Kind, x: &[DVec3; 4], way: &[DVec3; 4], most: f64) -> Option<Meeting> {
+/// Where two parts at `x` that go `way` [m] come nearer than about a tenth of their distance, more of one below `small` [m]; None
+/// when they do not, or are farther apart than `most` [m]. Never misses one: it goes on by no more than they can approach [LKJ21].
+pub fn meeting(kind: Kind, x: &[DVec3; 4], way: &[DVec3; 4], most: f64, small: f64) -> Option<Meeting> {
     let mean = 0.25 * way.iter().sum::<DVec3>();
     let way = way.map(|w| w - mean);
     let longest = |part: &[DVec3]| part.iter().fold(0.0, |m: f64, w| m.max(w.length_squared())).sqrt();
     let fastest = longest(&way[..kind.first()]) + longest(&way[kind.first()..]);
     let start = weighted(&kind.weights(x), x).length();
-    if start > most || fastest <= (1.0 - KEEP) * start {
+    let part = if start < small { KEEP_SMALL } else { KEEP };
+    if start > most || fastest <= (1.0 - part) * start {
         return None;
     }
-    let kept = KEEP * start;
+    let kept = part * start;
     let (mut time, mut step) = (0.0, STRIDE * (start - kept) / fastest);
     for look in 0..MOST_LOOKS {
         time += step;
@@ -78,9 +83,9 @@ pub fn meeting(kind: Kind, x: &[DVec3; 4], way: &[DVec3; 4], most: f64) -> Optio
         let weights = kind.weights(&now);
         let offset = weighted(&weights, &now);
         let distance = offset.length();
-        if distance <= 1.5 * kept || look + 1 == MOST_LOOKS {
+        if distance <= 1.2 * kept || look + 1 == MOST_LOOKS {
             let normal = offset.try_normalize()?;
-            return Some(Meeting { weights, normal });
+            return Some(Meeting { weights, normal, start });
         }
         step = STRIDE * (distance - kept) / fastest;
     }
@@ -200,19 +205,19 @@ mod tests {
     fn fast_parts_are_not_missed_and_slow_ones_are_left_alone() {
         let x = [DVec3::new(0.2, 0.1, 0.2), DVec3::ZERO, DVec3::X, DVec3::Z];
         let fall = |y: f64| [DVec3::Y * y, DVec3::ZERO, DVec3::ZERO, DVec3::ZERO];
-        assert!(meeting(Kind::NodeTriangle, &x, &fall(-0.05), 1e9).is_none());
+        assert!(meeting(Kind::NodeTriangle, &x, &fall(-0.05), 1e9, 0.0).is_none());
         for y in [-0.1, -1.0, -100.0] {
-            let found = meeting(Kind::NodeTriangle, &x, &fall(y), 1e9).unwrap();
+            let found = meeting(Kind::NodeTriangle, &x, &fall(y), 1e9, 0.0).unwrap();
             assert!(found.normal.dot(DVec3::Y) > 0.99 && (found.weights[2] + 0.2).abs() < 0.01, "{found:?}");
         }
         // Past the triangle, not through it.
         let mut beside = x;
         beside[0].x = 1.5;
-        assert!(meeting(Kind::NodeTriangle, &beside, &fall(-100.0), 1e9).is_none());
+        assert!(meeting(Kind::NodeTriangle, &beside, &fall(-100.0), 1e9, 0.0).is_none());
         // All fall together.
-        assert!(meeting(Kind::NodeTriangle, &x, &[DVec3::Y * -9.0; 4], 1e9).is_none());
+        assert!(meeting(Kind::NodeTriangle, &x, &[DVec3::Y * -9.0; 4], 1e9, 0.0).is_none());
         let cross = [DVec3::new(-1.0, 0.1, 0.0), DVec3::new(1.0, 0.1, 0.0), -DVec3::Z, DVec3::Z];
         let way = [DVec3::Y * -5.0, DVec3::Y * -5.0, DVec3::ZERO, DVec3::ZERO];
-        assert!(meeting(Kind::Edges, &cross, &way, 1e9).unwrap().normal.y > 0.99);
+        assert!(meeting(Kind::Edges, &cross, &way, 1e9, 0.0).unwrap().normal.y > 0.99);
     }
 }
