@@ -42,6 +42,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "ribbon",
     "trampoline",
     "foil-crease",
+    "can-crush",
     "poster",
     "dent",
     "necking",

@@ -381,7 +381,7 @@ fn faults_of_names() {
     check_more("regions = [{ name = \"a\", half_space = { normal = [0, 0, 0] } }]", &["has no direction"]);
     check_more("[[force]]\nkind = \"region\"\nbody = \"ball\"", &["`total` is missing"]);
     check_more("[[force]]\nkind = \"field\"", &["`acceleration` is missing"]);
-    check_more("[[force]]\nkind = \"wind\"", &["\"wind\" is not in this version"]);
+    check_more("[[force]]\nkind = \"wind\"", &["wind blows on shells only"]);
     check_more(
         "[[force]]\nkind = \"field\"\nacceleration = [\"1 N\", 0, 0]",
         &["is a force", "force[0].acceleration[0]"],

@@ -6,6 +6,9 @@
 use super::BlockMatrix;
 use super::dense::Front;
 use super::dissection::{Piece, dissect};
+use crate::models::mls::implicit::widest;
+use crate::models::shell::engine::wide_vectors;
+use crate::models::shell::lanes::{LANES, Lane};
 use glam::{DMat3, DVec3};
 
 /// Pieces with fewer points below them are not worth a task.
@@ -74,8 +77,9 @@ impl Cholesky {
         for (r, &k) in right.iter().zip(&self.order) {
             self.work[3 * k as usize..][..3].copy_from_slice(&r.to_array());
         }
-        self.root.forward(&mut self.work);
-        self.root.backward(&mut self.work);
+        let wide = wide_vectors();
+        self.root.forward(wide, &mut self.work);
+        self.root.backward(wide, &mut self.work);
         for (out, &k) in out.iter_mut().zip(&self.order) {
             *out = DVec3::from_slice(&self.work[3 * k as usize..]);
         }
@@ -167,8 +171,32 @@ impl Node {
         3 * self.count * (3 * (self.count + self.rows.len())) + self.children.iter().map(Self::size).sum::<usize>()
     }
 
-    fn forward(&self, x: &mut [f64]) {
-        self.children.iter().for_each(|c| c.forward(x));
+    fn forward(&self, wide: bool, x: &mut [f64]) {
+        self.children.iter().for_each(|c| c.forward(wide, x));
+        if wide {
+            widest(
+                #[inline(always)]
+                || self.forward_own::<true>(x),
+            );
+        } else {
+            self.forward_own::<false>(x);
+        }
+    }
+
+    fn backward(&self, wide: bool, x: &mut [f64]) {
+        if wide {
+            widest(
+                #[inline(always)]
+                || self.backward_own::<true>(x),
+            );
+        } else {
+            self.backward_own::<false>(x);
+        }
+        self.children.iter().for_each(|c| c.backward(wide, x));
+    }
+
+    #[inline(always)]
+    fn forward_own<const W: bool>(&self, x: &mut [f64]) {
         let width = 3 * self.count;
         if width == 0 {
             return;
@@ -176,37 +204,37 @@ impl Node {
         let (own, later) = x[3 * self.first..].split_at_mut(width);
         for i in 0..width {
             let row = &self.panel[i * width..][..=i];
-            own[i] = (own[i] - dot(&row[..i], own)) / row[i];
+            own[i] = (own[i] - dot::<W>(&row[..i], own)) / row[i];
         }
         let below = self.panel[width * width..].chunks_exact(3 * width);
         for (&r, rows) in self.rows.iter().zip(below) {
             let at = 3 * (r as usize - self.first) - width;
             for (a, row) in rows.chunks_exact(width).enumerate() {
-                later[at + a] -= dot(row, own);
+                later[at + a] -= dot::<W>(row, own);
             }
         }
     }
 
-    fn backward(&self, x: &mut [f64]) {
+    #[inline(always)]
+    fn backward_own<const W: bool>(&self, x: &mut [f64]) {
         let width = 3 * self.count;
-        if width > 0 {
-            let (own, later) = x[3 * self.first..].split_at_mut(width);
-            let below = self.panel[width * width..].chunks_exact(3 * width);
-            for (&r, rows) in self.rows.iter().zip(below) {
-                let at = 3 * (r as usize - self.first) - width;
-                for (a, row) in rows.chunks_exact(width).enumerate() {
-                    let known = later[at + a];
-                    own.iter_mut().zip(row).for_each(|(x, l)| *x -= l * known);
-                }
-            }
-            for i in (0..width).rev() {
-                let row = &self.panel[i * width..][..=i];
-                own[i] /= row[i];
-                let known = own[i];
-                own[..i].iter_mut().zip(row).for_each(|(x, l)| *x -= l * known);
+        if width == 0 {
+            return;
+        }
+        let (own, later) = x[3 * self.first..].split_at_mut(width);
+        let below = self.panel[width * width..].chunks_exact(3 * width);
+        for (&r, rows) in self.rows.iter().zip(below) {
+            let at = 3 * (r as usize - self.first) - width;
+            for (a, row) in rows.chunks_exact(width).enumerate() {
+                subtract::<W>(own, row, later[at + a]);
             }
         }
-        self.children.iter().for_each(|c| c.backward(x));
+        for i in (0..width).rev() {
+            let row = &self.panel[i * width..][..=i];
+            own[i] /= row[i];
+            let known = own[i];
+            subtract::<W>(&mut own[..i], &row[..i], known);
+        }
     }
 }
 
@@ -229,15 +257,28 @@ impl Front {
 }
 
 /// Sum of products, four side by side.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let (a4, a1) = a.as_chunks::<4>();
-    let (b4, b1) = b[..a.len()].as_chunks::<4>();
-    let mut sums = [0.0; 4];
+#[inline(always)]
+fn dot<const W: bool>(a: &[f64], b: &[f64]) -> f64 {
+    let (a4, a1) = a.as_chunks::<LANES>();
+    let (b4, b1) = b[..a.len()].as_chunks::<LANES>();
+    let mut sums = Lane::<W>::ZERO;
     for (a, b) in a4.iter().zip(b4) {
-        (0..4).for_each(|l| sums[l] += a[l] * b[l]);
+        sums += Lane::<W>(*a) * Lane(*b);
     }
     let rest: f64 = a1.iter().zip(b1).map(|(a, b)| a * b).sum();
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    sums.sum() + rest
+}
+
+/// x - factor times row, four side by side.
+#[inline(always)]
+fn subtract<const W: bool>(x: &mut [f64], row: &[f64], factor: f64) {
+    let (x4, x1) = x.as_chunks_mut::<LANES>();
+    let (row4, row1) = row.as_chunks::<LANES>();
+    let factors = Lane::<W>::splat(factor);
+    for (x, row) in x4.iter_mut().zip(row4) {
+        *x = (Lane::<W>(*x) - Lane::<W>(*row) * factors).0;
+    }
+    x1.iter_mut().zip(row1).for_each(|(x, row)| *x -= row * factor);
 }
 
 #[cfg(test)]

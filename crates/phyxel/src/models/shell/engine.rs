@@ -245,25 +245,35 @@ impl Engine {
     }
 
     /// Gives each group its rest lengths and angles to change, those at the start, what the last `measure` saw, and its strengths
-    /// to change, which count after `keep_strengths`.
+    /// to change, which count after `keep_strengths`; returns the nodes with a change. An angle that is about to jump is not shown.
     pub(super) fn for_each_group(
         &mut self,
         mut change: impl FnMut(&mut [Stored; 2], [Stored; 3], [Stored; 2], &mut Stored),
-    ) {
+    ) -> Vec<u32> {
         let mut all = Stored::splat(1.0);
+        let mut changed = Vec::new();
         for (chunk, centers) in self.centers.chunks(CHUNK).enumerate() {
             let mut place = chunk * self.group_stride;
-            for g in centers.iter().flat_map(Center::group_range) {
-                let (group, original) = (&mut self.groups[g], self.originals[g]);
-                let mut rest = group.rest();
-                let before = rest;
-                change(&mut rest, original, self.seen[place], self.strengths.get_mut(g).unwrap_or(&mut all));
-                if rest != before {
-                    group.set_rest(rest);
+            for center in centers {
+                let mut any = false;
+                for g in center.group_range() {
+                    let (group, original) = (&mut self.groups[g], self.originals[g]);
+                    let mut rest = group.rest();
+                    let (before, mut seen) = (rest, self.seen[place]);
+                    for k in (0..LANES).filter(|&k| self.guards[place].0[k] < 1.0) {
+                        seen[1].0[k] = rest[1].0[k];
+                    }
+                    change(&mut rest, original, seen, self.strengths.get_mut(g).unwrap_or(&mut all));
+                    if rest != before {
+                        group.set_rest(rest);
+                        any = true;
+                    }
+                    place += 1;
                 }
-                place += 1;
+                changed.extend(any.then_some(center.node));
             }
         }
+        changed
     }
 
     /// Shows the rest lengths and angles of each group, with those at the start and the node.
@@ -364,10 +374,16 @@ impl Group {
         self.inverse_rest2 = Lane(lengths.0.map(|l| if l > 0.0 { 1.0 / (l * l) } else { 0.0 }));
     }
 
-    /// Rest lengths, rest angles and curvature lengths; lanes without a fiber have zeros.
+    /// Rest lengths, rest angles and curvature lengths; lanes without a fiber have zeros, and those that do not count for bending no
+    /// curvature length.
     fn originals(&self) -> [Stored; 3] {
-        let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
-        [self.rest_lengths, self.rest_angle, Lane(self.per_turn.0.map(inverse))]
+        let mut turns = Stored::ZERO;
+        for k in (0..LANES).filter(|&k| self.per_turn.0[k] > 0.0) {
+            let term = self.bending.get(k);
+            let counts = term.residual > 0.0 || term.tensor != DVec3::ZERO;
+            turns.0[k] = if counts { 1.0 / self.per_turn.0[k] } else { 0.0 };
+        }
+        [self.rest_lengths, self.rest_angle, turns]
     }
 }
 

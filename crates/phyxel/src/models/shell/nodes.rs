@@ -14,6 +14,8 @@ use rayon::prelude::*;
 const DENSITY: f64 = 64.0;
 /// Steps of relaxation.
 const STEPS: usize = 40;
+/// How far from a node, in spacings, its neighbors are listed while nodes are relaxed.
+const AROUND: f64 = 1.8;
 /// Area of a hexagonal cell over the squared spacing.
 const CELL: f64 = 0.866_025_403_784_438_6;
 /// Nodes closer than this part of the spacing to an earlier one are dropped.
@@ -163,18 +165,19 @@ fn add_darts(
     }
 }
 
-/// For each sample the nearest node of its side, else the nearest of all. The owners of a step ago, if given, say how far to look.
+/// For each sample the nearest node of its side, else the nearest of all. The owners of a step ago, if given, save most of the search.
 fn owners(dense: &DenseSurface, chosen: &[DVec3], normals: &[DVec3], h: f64, last: &[u32]) -> Vec<u32> {
     let grid = Grid::new(chosen, 0.8 * h);
-    let owner = |(k, (p, n)): (usize, (&DVec3, &DVec3))| {
-        let known = last.get(k).map(|&j| j as usize).filter(|&j| normals[j].dot(*n) > SAME_SIDE);
-        // A hair more, so that the last owner itself is found.
-        let known = known.map_or(0.8, |j| (1.0 + 1e-9) * chosen[j].distance(*p) / h + 1e-9);
-        for reach in [known.min(0.8), 0.8, 1.6, 3.2] {
+    let around: Vec<Vec<(f64, u32)>> = match last.is_empty() {
+        true => Vec::new(),
+        false => chosen.par_iter().map(|p| nodes_around(&grid, *p, AROUND * h)).collect(),
+    };
+    let search = |p: DVec3, n: DVec3| {
+        for reach in [0.8, 1.6, 3.2] {
             let mut best = (u32::MAX, f64::INFINITY);
-            grid.for_each_within(*p, reach * h, |j, r2| {
+            grid.for_each_within(p, reach * h, |j, r2| {
                 let nearer = r2 < best.1 || (r2 == best.1 && (j as u32) < best.0);
-                if nearer && normals[j].dot(*n) > SAME_SIDE {
+                if nearer && normals[j].dot(n) > SAME_SIDE {
                     best = (j as u32, r2);
                 }
             });
@@ -182,9 +185,35 @@ fn owners(dense: &DenseSurface, chosen: &[DVec3], normals: &[DVec3], h: f64, las
                 return best.0;
             }
         }
-        grid.nearest(*p).map_or(0, |(j, _)| j as u32)
+        grid.nearest(p).map_or(0, |(j, _)| j as u32)
+    };
+    let owner = |(k, (p, n)): (usize, (&DVec3, &DVec3))| {
+        let known = last.get(k).map(|&j| (j, chosen[j as usize].distance_squared(*p)));
+        // A node nearer than the last owner is at most twice as far from that as the sample is.
+        let known = known.filter(|(j, r2)| normals[*j as usize].dot(*n) > SAME_SIDE && 4.0 * r2 < (AROUND * h).powi(2));
+        let Some((start, first)) = known else { return search(*p, *n) };
+        let mut best = (start, first);
+        for &(far, j) in &around[start as usize] {
+            if far > 4.0 * first {
+                break;
+            }
+            let r2 = chosen[j as usize].distance_squared(*p);
+            let nearer = r2 < best.1 || (r2 == best.1 && j < best.0);
+            if nearer && normals[j as usize].dot(*n) > SAME_SIDE {
+                best = (j, r2);
+            }
+        }
+        best.0
     };
     dense.positions.par_iter().zip(&dense.normals).enumerate().with_min_len(1024).map(owner).collect()
+}
+
+/// Nodes within a radius of a place, by the square of their distance from it.
+fn nodes_around(grid: &Grid, p: DVec3, radius: f64) -> Vec<(f64, u32)> {
+    let mut found = Vec::new();
+    grid.for_each_within(p, radius, |j, r2| found.push((r2, j as u32)));
+    found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    found
 }
 
 /// Moves each free node to the middle of its samples, onto the plane of the nearest of them.

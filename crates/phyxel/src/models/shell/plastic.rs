@@ -59,7 +59,8 @@ impl ShellFlow {
         // Angle per strain on the outer side.
         let per_strain = 2.0 * turn / self.thickness;
         let over = seen[1] - fiber.angle;
-        if over.abs() > self.yield_strain * per_strain {
+        // A fiber that does not count for bending has no curvature length.
+        if turn > 0.0 && over.abs() > self.yield_strain * per_strain {
             let most = self.most * per_strain;
             let before = fiber.angle;
             fiber.angle = (fiber.angle + part * over).clamp(start - most, start + most);
@@ -81,23 +82,19 @@ impl Engine {
     /// nothing flows.
     pub fn flow(&mut self, law: &ShellFlow, dt: f64) -> Option<f64> {
         let part = law.part(dt);
-        let (mut changed, mut group) = (Vec::new(), 0);
         if law.fatigue > 0.0 {
             self.keep_strengths();
         }
-        self.for_each_group(|rest, original, seen, strengths| {
-            let mut any = false;
+        let changed = self.for_each_group(|rest, original, seen, strengths| {
             for k in 0..LANES {
                 let original = original.map(|lane: Stored| lane.0[k]);
                 if original[0] <= 0.0 {
                     continue;
                 }
                 let mut fiber = Flowing { length: rest[0].0[k], angle: rest[1].0[k], strength: strengths.0[k] };
-                any |= law.advance(part, original, seen.map(|lane| lane.0[k]), &mut fiber);
+                law.advance(part, original, seen.map(|lane| lane.0[k]), &mut fiber);
                 (rest[0].0[k], rest[1].0[k], strengths.0[k]) = (fiber.length, fiber.angle, fiber.strength);
             }
-            changed.extend(any.then_some(group));
-            group += 1;
         });
         (!changed.is_empty()).then(|| self.dissipated(&changed))
     }
@@ -109,7 +106,7 @@ impl Engine {
                 let [whole, start, turn] = original.map(|lane: Stored| lane.0[k]);
                 if whole > 0.0 {
                     let stretch = (rest[0].0[k] - whole).abs() / whole;
-                    let bend = 0.5 * thickness * (rest[1].0[k] - start).abs() / turn;
+                    let bend = if turn > 0.0 { 0.5 * thickness * (rest[1].0[k] - start).abs() / turn } else { 0.0 };
                     out[node] = out[node].max(stretch.max(bend) as f32);
                 }
             }

@@ -37,21 +37,9 @@ impl Engine {
         membrane.energy + bending.energy + 0.5 * residual.sum()
     }
 
-    /// Energy that went when the rest state of the groups from `changed` became another [J]; rising numbers.
+    /// Energy that went when the rest state of the fibers of some nodes became another [J].
     pub(in crate::models::shell) fn dissipated(&self, changed: &[u32]) -> f64 {
-        let mut sum = 0.0;
-        let mut rest = changed;
-        for (i, center) in self.centers.iter().enumerate() {
-            let end = center.first_group + u32::from(center.groups);
-            let own = rest.partition_point(|&g| g < end);
-            if own > 0 {
-                sum += self.own[i].energy[0] + self.own[i].energy[1] - self.energy_of(i);
-                rest = &rest[own..];
-            }
-            if rest.is_empty() {
-                break;
-            }
-        }
-        sum
+        let went = |i: usize| self.own[i].energy[0] + self.own[i].energy[1] - self.energy_of(i);
+        changed.iter().map(|&i| went(i as usize)).sum()
     }
 }

@@ -73,7 +73,7 @@ impl Engine {
 }
 
 impl Terms {
-    fn get(&self, lane: usize) -> FiberTerm {
+    pub(super) fn get(&self, lane: usize) -> FiberTerm {
         let vector = |v: &super::StoredVector| DVec3::new(v.x.0[lane], v.y.0[lane], v.z.0[lane]);
         FiberTerm {
             tensor: vector(&self.tensor),

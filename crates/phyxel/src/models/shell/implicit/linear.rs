@@ -7,12 +7,13 @@
 use super::super::engine::Engine;
 use super::super::engine::view::{CenterView, FiberView};
 use crate::linalg::outer;
+use crate::models::mls::implicit::widest;
+use crate::models::shell::engine::wide_vectors;
+use crate::models::shell::lanes::{LANES, Lane};
 use crate::sparse::BlockMatrix;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
-/// Rows come in groups of so many numbers.
-const WIDE: usize = 4;
 /// Nodes per parallel task.
 const CHUNK: usize = 32;
 
@@ -43,7 +44,7 @@ struct Pair {
 /// One node's rows.
 #[derive(Debug, Clone, Default)]
 struct Center {
-    /// Number of rows, a multiple of `WIDE`.
+    /// Number of rows, a multiple of `LANES`.
     rows: usize,
     /// Derivatives: member, axis, row.
     numbers: Vec<f64>,
@@ -107,12 +108,20 @@ impl Linearization {
             rows.push(row);
             rest = later;
         }
+        let wide = wide_vectors();
         rows.par_iter_mut().enumerate().with_min_len(CHUNK).for_each(|(i, row)| {
+            let first = starts[i] as usize;
+            if wide {
+                widest(
+                    #[inline(always)]
+                    || self.gather::<true>(first, row),
+                );
+            } else {
+                self.gather::<false>(first, row);
+            }
             for (k, block) in row.iter_mut().enumerate() {
-                let place = starts[i] as usize + k;
-                let range = self.gathered[place] as usize..self.gathered[place + 1] as usize;
-                *block = scale * self.pairs[range].iter().fold(DMat3::ZERO, |sum, pair| sum + self.product(*pair));
-                if columns[place] as usize == i {
+                *block *= scale;
+                if columns[first + k] as usize == i {
                     *block += diagonal[i];
                 }
             }
@@ -127,24 +136,37 @@ impl Linearization {
         }
     }
 
+    /// Blocks of a row, from entry `first` on.
+    #[inline(always)]
+    fn gather<const W: bool>(&self, first: usize, row: &mut [DMat3]) {
+        for (k, block) in row.iter_mut().enumerate() {
+            let range = self.gathered[first + k] as usize..self.gathered[first + k + 1] as usize;
+            let mut sum = DMat3::ZERO;
+            for pair in &self.pairs[range] {
+                sum += self.product::<W>(*pair);
+            }
+            *block = sum;
+        }
+    }
+
     /// Block of two members of a node.
-    fn product(&self, pair: Pair) -> DMat3 {
+    #[inline(always)]
+    fn product<const W: bool>(&self, pair: Pair) -> DMat3 {
         let center = &self.centers[pair.center as usize];
         let numbers = |member: u16| &center.numbers[usize::from(member) * 3 * center.rows..][..3 * center.rows];
         let (row, column) = (numbers(pair.row), numbers(pair.column));
-        let mut columns = [[0.0; 3]; 3];
-        for (c, out) in columns.iter_mut().enumerate() {
-            let b = &column[c * center.rows..][..center.rows];
-            for (r, out) in out.iter_mut().enumerate() {
-                let a = &row[r * center.rows..][..center.rows];
-                let mut sums = [0.0; WIDE];
-                for (a, b) in a.as_chunks::<WIDE>().0.iter().zip(b.as_chunks::<WIDE>().0) {
-                    (0..WIDE).for_each(|l| sums[l] += a[l] * b[l]);
+        let mut sums = [[Lane::<W>::ZERO; 3]; 3];
+        let groups = center.rows / LANES;
+        let (row, column) = (row.as_chunks::<LANES>().0, column.as_chunks::<LANES>().0);
+        for g in 0..groups {
+            let [a, b] = [row, column].map(|member| [0, 1, 2].map(|axis| Lane::<W>(member[axis * groups + g])));
+            for c in 0..3 {
+                for r in 0..3 {
+                    sums[c][r] += a[r] * b[c];
                 }
-                *out = (sums[0] + sums[1]) + (sums[2] + sums[3]);
             }
         }
-        let block = DMat3::from_cols_array_2d(&columns);
+        let block = DMat3::from_cols_array_2d(&sums.map(|column| column.map(Lane::sum)));
         if center.chords.is_empty() { block } else { block + center.chord(pair) }
     }
 }
@@ -336,7 +358,7 @@ impl Rows {
 
     fn write(&self, out: &mut Center) {
         let rows = self.numbers.len() / self.members;
-        out.rows = rows.next_multiple_of(WIDE);
+        out.rows = rows.next_multiple_of(LANES);
         out.numbers.clear();
         out.numbers.resize(3 * self.members * out.rows, 0.0);
         for (r, row) in self.numbers.chunks_exact(self.members).enumerate() {

@@ -29,6 +29,8 @@ const CHUNK: usize = 2048;
 /// Iterations of a linear solve beyond which a new factor is the cheaper way.
 const OLD_FACTOR: usize = 10;
 
+/// Size of the last change, relative to the step's, below which an old factor is tried.
+const LITTLE: f64 = 0.3;
 /// Velocity changes below this need no relative accuracy [m/s].
 const CALM: f64 = 0.02;
 
@@ -45,7 +47,7 @@ pub struct SolveOptions {
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        Self { max_newton: 24, newton_tolerance: 0.1, linear_tolerance: 1e-4 }
+        Self { max_newton: 16, newton_tolerance: 0.1, linear_tolerance: 1e-4 }
     }
 }
 
@@ -97,6 +99,8 @@ pub struct Solver {
     factor: Cholesky,
     /// Step the factor was made for [s]; 0: there is none.
     factored: f64,
+    /// Whether the last change was small, so that an old factor may do.
+    little_changes: bool,
     work: Workspace,
     friction: Friction,
     /// 1 where a direction is free, 0 where it is held.
@@ -115,9 +119,15 @@ pub struct Solver {
 }
 
 impl Solver {
+    /// A solver that tries as hard as `options` say.
+    pub fn new(options: SolveOptions) -> Self {
+        Self { options, ..Self::default() }
+    }
+
     /// Forgets what is kept between steps, so that a resumed run has the same bits.
     pub fn forget(&mut self) {
         self.factored = 0.0;
+        self.little_changes = false;
     }
 
     /// Replaces the velocities [m/s] by those at the end of the step; positions are left to the caller (x += dt v).
@@ -140,6 +150,7 @@ impl Solver {
             let decrement = dot(&self.change, &self.residuals).max(0.0);
             report.residual = (decrement / self.velocity_scale(problem, velocities)).sqrt();
             report.converged = report.residual <= self.options.newton_tolerance;
+            self.little_changes = report.residual < LITTLE;
             // Friction follows the pressing impulses just found.
             if !problem.touches.is_empty() && excursion.length == 0 {
                 energy = self.energy(shell, problem, positions, Which::Velocities);
@@ -299,7 +310,7 @@ impl Solver {
 
     // Newton direction. An old factor is tried first: it is good as long as little has changed.
     fn find_change(&mut self, problem: &Problem, report: &mut SolveReport) {
-        let old = self.factored == problem.dt;
+        let old = self.factored == problem.dt && self.little_changes;
         if old && self.solve_linear(problem, OLD_FACTOR, report) {
             return;
         }
