@@ -175,13 +175,15 @@ impl Candidates {
         let corners = |t: &[u32; 3]| t.map(|v| sheets.positions[v as usize]);
         let middles: Vec<DVec3> = triangles.iter().map(|t| corners(t).iter().sum::<DVec3>() / 3.0).collect();
         let far = |(t, m): (&[u32; 3], &DVec3)| corners(t).iter().fold(0.0, |r: f64, x| r.max(x.distance_squared(*m)));
-        let largest = triangles.iter().zip(&middles).map(far).fold(0.0, f64::max).sqrt();
+        let radii: Vec<f64> = triangles.iter().zip(&middles).map(|pair| far(pair).sqrt()).collect();
+        let largest = radii.iter().copied().fold(0.0, f64::max);
         let grid = Grid::new(&middles, 0.5 * (largest + reach));
         let look = |i: u32, found: &mut Vec<Candidate>| {
             let p = sheets.positions[i as usize];
-            grid.for_each_within(p, largest + reach, |t, _| {
+            grid.for_each_within(p, largest + reach, |t, r2| {
                 let [a, b, c] = triangles[t];
-                if i != a && i != b && i != c {
+                let near = r2 <= (radii[t] + reach) * (radii[t] + reach);
+                if near && i != a && i != b && i != c {
                     found.extend(sheets.candidate(Kind::NodeTriangle, [i, a, b, c], reach));
                 }
             });
@@ -195,13 +197,15 @@ impl Candidates {
         let edges: Vec<[u32; 2]> = proxies.iter().flat_map(|p| &p.edges).copied().collect();
         let ends = |e: &[u32; 2]| e.map(|v| sheets.positions[v as usize]);
         let middles: Vec<DVec3> = edges.iter().map(|e| 0.5 * (ends(e)[0] + ends(e)[1])).collect();
-        let longest = edges.iter().map(|e| ends(e)[0].distance_squared(ends(e)[1])).fold(0.0, f64::max).sqrt();
-        let grid = Grid::new(&middles, 0.5 * (longest + reach));
+        let halves: Vec<f64> = edges.iter().map(|e| 0.5 * ends(e)[0].distance(ends(e)[1])).collect();
+        let longest = halves.iter().copied().fold(0.0, f64::max);
+        let grid = Grid::new(&middles, longest + 0.5 * reach);
         let look = |k: usize, found: &mut Vec<Candidate>| {
-            let [a, b] = edges[k];
-            grid.for_each_within(middles[k], longest + reach, |l, _| {
+            let ([a, b], own) = (edges[k], halves[k] + reach);
+            grid.for_each_within(middles[k], own + longest, |l, r2| {
                 let [c, d] = edges[l];
-                if l > k && a != c && a != d && b != c && b != d {
+                let near = r2 <= (own + halves[l]) * (own + halves[l]);
+                if near && l > k && a != c && a != d && b != c && b != d {
                     found.extend(sheets.candidate(Kind::Edges, [a, b, c, d], reach));
                 }
             });

@@ -67,6 +67,9 @@ pub fn meeting(kind: Kind, x: &[DVec3; 4], way: &[DVec3; 4], most: f64, small: f
     let way = way.map(|w| w - mean);
     let longest = |part: &[DVec3]| part.iter().fold(0.0, |m: f64, w| m.max(w.length_squared())).sqrt();
     let fastest = longest(&way[..kind.first()]) + longest(&way[kind.first()..]);
+    if fastest <= 0.0 {
+        return None;
+    }
     let start = weighted(&kind.weights(x), x).length();
     let part = if start < small { KEEP_SMALL } else { KEEP };
     if start > most || fastest <= (1.0 - part) * start {
