@@ -177,7 +177,7 @@ impl World {
         for force in self.external.iter().filter(|f| f.is_active(self.time)) {
             force.add(&mut self.points);
             match (force.pressure(self.time), &force.load) {
-                (Some((body, pressure, None)), _) => self.shells.add_pressure(body, pressure, &mut self.points),
+                (Some((body, pressure, None)), _) => self.shells.add_pressure(body, pressure, &mut self.points, dt),
                 (Some((body, pressure, Some(outside))), _) => {
                     self.shells.add_gas(body, pressure, outside, &mut self.points);
                 }

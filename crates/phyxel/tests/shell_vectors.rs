@@ -6,12 +6,14 @@ use common::*;
 use glam::{DMat3, DVec2, DVec3};
 use phyxel::models::shell::balance::balance;
 use phyxel::models::shell::boundary::Boundary;
+use phyxel::models::shell::cracks::Disc;
 use phyxel::models::shell::engine::Engine;
 use phyxel::models::shell::fiber::Knots;
 use phyxel::models::shell::fit::{Fit, Kind, Rest};
 use phyxel::models::shell::frames::Frames;
 use phyxel::models::shell::law::{Energy, FiberTerm, Fitted, Part, Sheet, ShellLaw};
 use phyxel::models::shell::network::{Network, NetworkOptions, Nodes};
+use phyxel::models::shell::plastic::{Flowing, ShellFlow};
 use phyxel::models::shell::pressure::Gas;
 use phyxel::models::shell::weights::isotropic;
 use serde_json::Value;
@@ -269,4 +271,48 @@ fn pressure_follows_the_surface_and_pushes_nothing_away() {
     let positions = vectors(&file["positions"]);
     assert_near("A", gas.measure(&network, &positions), &vectors(&file["area_vectors_corrected"])[..], 1e-10);
     near("volume", gas.volume(&network, &positions), number(&file["volume"]), 1e-10);
+}
+
+#[test]
+fn discs_separate_what_lies_on_their_two_sides() {
+    let file = load("shells/crack");
+    let disc =
+        |v: &Value| Disc { center: vector(&v["center"]), normal: vector(&v["normal"]), radius: number(&v["radius"]) };
+    let discs: Vec<Disc> = list(&file["discs"]).iter().map(disc).collect();
+    for case in list(&file["cases"]) {
+        let (a, b) = (vector(&case["a"]), vector(&case["b"]));
+        let separated = discs.iter().any(|d| d.separates(a, b));
+        assert_eq!(separated, case["separated"].as_bool().unwrap(), "{a} to {b}");
+    }
+}
+
+#[test]
+fn lengths_and_angles_creep_and_bending_weakens() {
+    let file = load("shells/plasticity");
+    let given = |key: &str| number(&file["params"][key]);
+    // Half the thickness over the curvature length makes strains of angles: here 1/2, so that both yield limits are one strain.
+    let (thickness, turn) = (1.0, 1.0);
+    let per_strain = 2.0 * turn / thickness;
+    assert_eq!(given("beta_theta"), per_strain * given("beta_l"));
+    let law = |creep: f64| ShellFlow {
+        yield_strain: given("beta_l"),
+        creep,
+        most: 1e9,
+        thickness,
+        fatigue: given("alpha") * per_strain,
+    };
+    let original = [given("l_orig"), given("theta_orig"), turn];
+    let start = Flowing { length: original[0], angle: original[1], strength: given("gamma0") };
+    // Lengths and angles have rates of their own in the file; a fiber each.
+    let (mut by_length, mut by_angle) = (start, start);
+    let (lengths, angles) = (law(given("eta_l")), law(given("eta_theta")));
+    for row in list(&file["rows"]) {
+        let row: Vec<f64> = list(row).iter().map(number).collect();
+        let seen = [row[0], row[1]];
+        lengths.advance(lengths.part(given("dt")), original, seen, &mut by_length);
+        angles.advance(angles.part(given("dt")), original, seen, &mut by_angle);
+        near("plastic length", by_length.length - original[0], row[2], 1e-12);
+        near("plastic angle", by_angle.angle - original[1], row[3], 1e-12);
+        near("strength", by_angle.strength, row[4], 1e-12);
+    }
 }

@@ -63,6 +63,11 @@ impl Probe {
             Measure::FractionSolid => fraction_solid(world, indices),
             Measure::Volume => indices.map(|i| points.volumes[i] * f64::from(fields.volume_ratio[i])).sum(),
             Measure::Mass => sums().mass,
+            Measure::CrackLength => {
+                let bodies = body.map_or(0..world.bodies.len(), |b| b..b + 1);
+                let pieces = bodies.flat_map(|b| world.shells.cracks(b));
+                pieces.map(|piece| piece.from.distance(piece.to)).fold(0.0, |sum, length| sum + length)
+            }
             Measure::Pieces => body.map_or(world.all_pieces, |b| world.pieces[b]) as f64,
             Measure::Extent(axis) => extent(indices.map(|i| points.positions[i]), axis),
             Measure::EnergyElastic => body.map_or_else(|| elastic.iter().sum(), |b| elastic[b]),

@@ -44,6 +44,8 @@ const SCENES: &[(&str, &str)] = scenes![
     "foil-crease",
     "can-crush",
     "poster",
+    "balloon",
+    "crack-modes",
     "dent",
     "necking",
     "press",

@@ -67,6 +67,8 @@ pub enum Measure {
     Mass,
     /// Number of connected pieces.
     Pieces,
+    /// Length of all cracks at rest [m].
+    CrackLength,
     /// Part of the region's mass that is not melted.
     FractionSolid,
     /// `extent_x`: largest minus smallest coordinate over the region [m].
@@ -102,7 +104,7 @@ impl Measure {
                 .map(of),
             );
         }
-        all.extend([Self::Volume, Self::Mass, Self::Pieces, Self::FractionSolid]);
+        all.extend([Self::Volume, Self::Mass, Self::Pieces, Self::CrackLength, Self::FractionSolid]);
         all.extend(Axis::ALL.map(Self::Extent));
         all.extend(Axis::ALL.map(Self::Reaction));
         all.extend([Self::Distance, Self::EnergyElastic, Self::EnergyKinetic]);
@@ -123,7 +125,9 @@ impl Measure {
     /// Its dimension; numbers are in SI.
     pub fn dimension(self) -> Dimension {
         match self {
-            Self::Points(_, PointQuantity::Position(_) | PointQuantity::Displacement(_)) => Dimension::LENGTH,
+            Self::CrackLength | Self::Points(_, PointQuantity::Position(_) | PointQuantity::Displacement(_)) => {
+                Dimension::LENGTH
+            }
             Self::Points(_, PointQuantity::Speed) => Dimension::VELOCITY,
             Self::Points(_, PointQuantity::Stress) => Dimension::PRESSURE,
             Self::Points(_, PointQuantity::Strain | PointQuantity::Plastic) | Self::Pieces | Self::FractionSolid => {
@@ -152,6 +156,7 @@ impl Measure {
             Self::Volume => "volume of the points as deformed",
             Self::Mass => "mass of the points",
             Self::Pieces => "number of connected pieces",
+            Self::CrackLength => "length of all cracks of a shell, at rest",
             Self::FractionSolid => "part of the mass that is not melted, of bodies that take part in heat",
             Self::Extent(_) => "largest minus smallest coordinate",
             Self::Reaction(_) => "force of a pin or a collider on the matter; needs `pin` or `collider`",
@@ -185,6 +190,7 @@ impl fmt::Display for Measure {
             Self::Volume => f.write_str("volume"),
             Self::Mass => f.write_str("mass"),
             Self::Pieces => f.write_str("pieces"),
+            Self::CrackLength => f.write_str("crack_length"),
             Self::FractionSolid => f.write_str("fraction_solid"),
             Self::Extent(a) => write!(f, "extent_{}", a.letter()),
             Self::Reaction(a) => write!(f, "reaction_{}", a.letter()),

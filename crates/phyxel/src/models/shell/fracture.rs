@@ -35,10 +35,12 @@ const FLANK_COSINE: f64 = 0.64;
 /// Highest speed of a crack over that of shear waves.
 const CRACK_SPEED: f64 = 0.5;
 /// Part of the breaking strain that the fitted strain of a node must have for a crack to begin there.
-const BORNE_OUT: f64 = 0.8;
+const BORNE_OUT: f64 = 1.0;
 /// Time between two beginnings, in spacings over the speed of membrane waves.
 const REST: f64 = 3.0;
 
+/// Fibers that are looked at closely in one step, at most.
+const MOST_ASKED: usize = 8;
 /// Nodes of a piece that is rebuilt as a whole, at most.
 const SMALL_PIECE: usize = 40;
 
@@ -152,7 +154,19 @@ impl Fracture {
         shell.engine.urgent(&self.law.limits(), &self.weakened, &mut self.urgent);
         let mut urgent = std::mem::take(&mut self.urgent);
         urgent.sort_by(|a, b| b.urgency.total_cmp(&a.urgency).then((a.node, a.fiber).cmp(&(b.node, b.fiber))));
-        let opened = urgent.iter().find_map(|fiber| self.open_at(shell, moment, fiber));
+        // Of one node only the most urgent fiber asks, and of those that have to be looked at closely only the first few.
+        let mut asked: Vec<u32> = Vec::new();
+        let mut opened = None;
+        for fiber in &urgent {
+            if asked.contains(&fiber.node) || self.waits(shell, moment, fiber) {
+                continue;
+            }
+            asked.push(fiber.node);
+            opened = self.open_at(shell, moment, fiber);
+            if opened.is_some() || asked.len() == MOST_ASKED {
+                break;
+            }
+        }
         self.urgent = urgent;
         opened
     }
@@ -168,7 +182,19 @@ impl Fracture {
         }
     }
 
-    /// Opens or grows the crack that a fiber asks for; None when it must wait or may not.
+    /// Whether the crack that a fiber asks for must wait.
+    fn waits(&self, shell: &Shell, moment: &Moment, fiber: &Urgent) -> bool {
+        if self.breaks_alone(shell, fiber).is_some() {
+            return false;
+        }
+        let (ground, place) = (self.ground(shell), shell.nodes.positions[fiber.node as usize]);
+        match self.nearest_tip(&ground, place) {
+            Some(k) => moment.time < self.tips[k].ready,
+            None => moment.time < self.ready || self.is_shadowed(&ground, moment, place),
+        }
+    }
+
+    /// Opens or grows the crack that a fiber asks for; None when it may not.
     fn open_at(&mut self, shell: &mut Shell, moment: &Moment, fiber: &Urgent) -> Option<Opened> {
         if let Some(broken) = self.breaks_alone(shell, fiber) {
             return Some(self.break_fiber(shell, moment, broken));
@@ -176,13 +202,6 @@ impl Fracture {
         let place = shell.nodes.positions[fiber.node as usize];
         let ground = self.ground(shell);
         let growing = self.nearest_tip(&ground, place);
-        let waits = match growing {
-            Some(k) => moment.time < self.tips[k].ready,
-            None => moment.time < self.ready || self.is_shadowed(&ground, moment, place),
-        };
-        if waits {
-            return None;
-        }
         let growths = match growing {
             Some(k) => vec![self.grow(&ground, k, moment.time)],
             None => self.begin(&ground, fiber, moment.time)?,

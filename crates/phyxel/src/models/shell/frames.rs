@@ -13,6 +13,9 @@ use rayon::prelude::*;
 /// Weight of the normal.
 const NORMAL: f64 = 2.0;
 
+/// Largest norm of a gradient: three times as large in both directions.
+const LARGEST: f64 = 4.4;
+
 /// What is known at rest.
 #[derive(Debug, Clone, Default)]
 pub struct Frames {
@@ -58,7 +61,9 @@ impl Frames {
             for (&j, g) in network.neighbors_of(i).iter().zip(vectors) {
                 sum += outer(positions[j as usize] - positions[i], *g);
             }
-            *out = sum;
+            // Scraps that disperse must not draw the surface after them.
+            let size = (sum.x_axis.length_squared() + sum.y_axis.length_squared() + sum.z_axis.length_squared()).sqrt();
+            *out = if size > LARGEST { sum * (LARGEST / size) } else { sum };
         });
     }
 }

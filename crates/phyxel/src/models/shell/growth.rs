@@ -230,7 +230,9 @@ impl Field {
         let (mut sum, mut weights) = (0.0, 0.0);
         for sample in &self.0 {
             let weight = (-sample.at.distance_squared(at) / (width * width)).exp();
-            let strain = across.dot(sample.strain * across) / law.tension;
+            // Stretch less 1, as fibers measure it.
+            let stretch = (1.0 + 2.0 * across.dot(sample.strain * across)).max(0.0).sqrt();
+            let strain = (stretch - 1.0) / law.tension;
             let bend = 0.5 * law.thickness * across.dot(sample.curvature * across).abs() / law.bending;
             sum += weight * (strain + bend);
             weights += weight;

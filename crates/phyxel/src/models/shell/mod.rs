@@ -33,6 +33,7 @@ mod stepping;
 pub mod surface;
 mod time_step;
 mod triangles;
+mod vent;
 pub mod weights;
 
 #[cfg(test)]

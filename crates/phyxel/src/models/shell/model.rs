@@ -114,6 +114,8 @@ pub(super) struct Part {
     ahead: Vec<DVec3>,
     /// Its cracks, if it can break.
     fracture: Option<Fracture>,
+    /// Part of the pressure inside that has not leaked. Written by `add_pressure`.
+    kept: f64,
     /// The gas inside, at the last step. Written by `add_gas`.
     pub(super) gas: GasState,
     /// Present when it is stepped implicitly.
@@ -146,6 +148,7 @@ impl ShellModel {
             let fracture = breaks.then(|| Fracture::new(b.fracture, &shell, b.strengths));
             Part {
                 fracture,
+                kept: 1.0,
                 body: b.body,
                 range: b.range,
                 shell,
@@ -295,10 +298,14 @@ impl ShellModel {
         }
     }
 
-    /// Adds the forces of a pressure inside of a body [Pa].
-    pub fn add_pressure(&mut self, body: usize, pressure: f64, points: &mut Points) {
+    /// Adds the forces of a pressure inside of a body [Pa] in a step of `dt` [s]; what is torn leaks.
+    pub fn add_pressure(&mut self, body: usize, pressure: f64, points: &mut Points, dt: f64) {
         for part in self.parts.iter_mut().filter(|p| p.body == body) {
             let range = part.range.clone();
+            if part.fracture.as_ref().is_some_and(|f| !f.pieces().is_empty()) {
+                part.kept *= part.shell.leak(&points.positions[range.clone()], part.kept * pressure, dt);
+            }
+            let pressure = part.kept * pressure;
             part.shell.add_pressure(&points.positions[range.clone()], pressure, &mut points.forces[range]);
         }
     }
@@ -377,7 +384,7 @@ impl ShellModel {
         out.push(self.events.len() as f64);
         for part in &self.parts {
             if let Some(fracture) = &part.fracture {
-                out.push(part.step);
+                out.extend([part.step, part.kept]);
                 fracture.save(out);
             }
             if part.plastic {
@@ -393,8 +400,8 @@ impl ShellModel {
         self.events.truncate(events as usize);
         for part in &mut self.parts {
             if let Some(fracture) = &mut part.fracture {
-                let (&step, cracks) = numbers.split_first()?;
-                part.step = step;
+                let (&[step, kept], cracks) = numbers.split_first_chunk()?;
+                (part.step, part.kept) = (step, kept);
                 numbers = fracture.load(&mut part.shell, cracks)?;
             }
             if part.plastic {

@@ -7,7 +7,7 @@ use super::body::Shell;
 use super::engine::repack::{FiberState, Source};
 use super::fit::{Fit, Kind, LEAST_COVERAGE, NodeFit, Rest, is_scrap, shared_areas};
 use super::frames::Frames;
-use super::network::{Fiber, Network, NetworkOptions, Nodes, fan, fibers};
+use super::network::{self, Fiber, Network, NetworkOptions, Nodes, fan};
 use super::pressure::Gas;
 use glam::DVec3;
 
@@ -41,7 +41,11 @@ impl NewNode {
     fn new(nodes: &Nodes, change: &Change, options: &NetworkOptions, broken: &[Broken]) -> Self {
         let i = change.node as usize;
         let (fan, closed) = fan(nodes, i, &change.list);
-        let mut fibers = fibers(nodes, i, &change.list, &fan, options);
+        let mut fibers = network::fibers(nodes, i, &change.list, &fan, options);
+        if fibers.is_empty() {
+            // The last few nodes of a scrap hang together by whatever there is.
+            fibers = network::fibers(nodes, i, &change.list, &fan, &NetworkOptions { turn: 180.0, ..*options });
+        }
         let all = fibers.len();
         let gone = &broken[broken.partition_point(|b| b[0] < change.node)..];
         let gone = &gone[..gone.partition_point(|b| b[0] == change.node)];
