@@ -103,7 +103,7 @@ pub struct Fitted {
     weights: Option<[IsotropicWeights; 2]>,
     reports: [BalanceReport; 2],
     /// Factor of the bending stiffness of each node; empty: all 1.
-    clamps: Vec<f64>,
+    pub(super) clamps: Vec<f64>,
     /// How the matter depends on direction and place; for the tensor laws.
     fabric: Fabric,
 }

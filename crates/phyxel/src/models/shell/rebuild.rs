@@ -66,7 +66,10 @@ impl Shell {
 
     /// Undoes all cracks; rest lengths and angles are those at the start.
     pub(super) fn make_whole(&mut self, whole: &Whole) {
+        // Clamps may have been set since.
+        let clamps = std::mem::take(&mut self.fitted.clamps);
         (self.network, self.rest, self.fitted) = (whole.network.clone(), whole.rest.clone(), whole.fitted.clone());
+        self.fitted.clamps = clamps;
         self.frames = Frames::new(&self.network, &self.nodes.positions);
         self.gas = Gas::new(&self.network, &self.nodes.areas, &self.nodes.positions);
         self.engine = Default::default();
