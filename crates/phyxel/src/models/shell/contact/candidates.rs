@@ -6,6 +6,9 @@ use crate::neighbors::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
 
+/// Edges of one sheet nearer at rest than this part of their length are the two diagonals of a square of nodes; they pass through
+/// each other whenever the square is twisted.
+const CROSSED: f64 = 0.1;
 /// Parts per parallel task.
 const CHUNK: usize = 128;
 /// Contact distance of two parts of one sheet, at most this part of their distance at rest.
@@ -257,7 +260,12 @@ impl Sheets<'_> {
         }
         let mut keep = self.halves[a] + self.halves[b];
         if self.owners[a] == self.owners[b] {
-            keep = keep.min(AT_REST * distance(self.rest));
+            let at_rest = distance(self.rest);
+            let length = self.rest[corners[0] as usize].distance(self.rest[corners[1] as usize]);
+            if kind == Kind::Edges && at_rest < CROSSED * length {
+                return None;
+            }
+            keep = keep.min(AT_REST * at_rest);
         }
         Some(Candidate { kind, corners, keep, seen })
     }
