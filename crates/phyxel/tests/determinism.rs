@@ -101,9 +101,14 @@ fn same_bits_on(runs: &[(usize, usize)], scene: &Scene) {
     }
 }
 
+/// Scenes of shells that take minutes here, thrown at the floor with so few nodes; a test below has shells in contact, and those of the
+/// model have tearing.
+const LONG: [&str; 8] =
+    ["can-crush", "balloon", "poster", "crack-modes", "ribbon", "trampoline", "soup", "fiber-network"];
+
 #[test]
 fn built_in_scenes_have_the_same_bits_on_any_number_of_threads() {
-    for scene in builtin::list() {
+    for scene in builtin::list().iter().filter(|s| !LONG.contains(&s.name)) {
         let scene = Scene::from_toml(scene.toml, None, &[]).expect("built-in scenes are right");
         // Three threads cut every loop unevenly: they go furthest.
         same_bits_on(&[(2, 1), (3, FRAMES), (4, 1)], &small(&scene));
@@ -289,7 +294,7 @@ event = [{ at = 0.2, melt = "block" }, { at = 0.6, solidify = "block" }, { at = 
 
 #[test]
 fn restarted_built_in_scenes_have_the_same_bits() {
-    for scene in builtin::list() {
+    for scene in builtin::list().iter().filter(|s| !LONG.contains(&s.name)) {
         let scene = Scene::from_toml(scene.toml, None, &[]).expect("built-in scenes are right");
         a_restart_changes_nothing(&small(&scene), 1);
     }
