@@ -1,6 +1,7 @@
 //! What plastic flow takes of the energy: that of the nodes whose fibers have other rest lengths or angles, before and after.
 
-use super::{CHUNK, Engine, Fitted, Stress};
+use super::evaluate::{Fitted, Stress};
+use super::{CHUNK, Engine};
 use crate::models::shell::lanes::{LANES, Lane};
 
 impl Engine {

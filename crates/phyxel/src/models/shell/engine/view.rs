@@ -1,10 +1,9 @@
 //! The packed energy, fiber by fiber, for those who linearize it.
 
-use super::{Engine, Terms};
+use super::Engine;
 use crate::models::shell::fiber::Knots;
 use crate::models::shell::lanes::LANES;
 use crate::models::shell::law::FiberTerm;
-use glam::DVec3;
 
 /// One node's part of the energy.
 #[derive(Debug, Clone, Copy)]
@@ -69,17 +68,5 @@ impl Engine {
                 terms: [g.membrane.get(k), g.bending.get(k)],
             },
         )
-    }
-}
-
-impl Terms {
-    pub(super) fn get(&self, lane: usize) -> FiberTerm {
-        let vector = |v: &super::StoredVector| DVec3::new(v.x.0[lane], v.y.0[lane], v.z.0[lane]);
-        FiberTerm {
-            tensor: vector(&self.tensor),
-            plain: vector(&self.plain),
-            response: vector(&self.response),
-            residual: self.residual.0[lane],
-        }
     }
 }
