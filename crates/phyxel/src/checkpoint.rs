@@ -39,6 +39,8 @@ struct Header {
     surface: usize,
     /// Numbers of shells that yield or once did.
     shell: usize,
+    /// Length of the state of the lattices [bytes].
+    lattice: usize,
     /// What pins that began late hold: pin, points, where they were [m].
     grips: Vec<(usize, Vec<u32>, Vec<DVec3>)>,
 }
@@ -82,7 +84,10 @@ impl Simulation for World {
         let surface = if self.flowing.is_empty() { Vec::new() } else { self.flowing.state() };
         let mut shell = Vec::new();
         self.shells.save(&mut shell);
+        let mut lattice = Vec::new();
+        self.lattice.save(&mut lattice);
         let header = Header {
+            lattice: lattice.len(),
             shell: shell.len(),
             flowing: (0..self.bodies.len()).filter(|&b| self.flow.manages(b)).collect(),
             flow: flow.len(),
@@ -115,6 +120,7 @@ impl Simulation for World {
         bytes.extend(flow);
         bytes.extend(surface);
         bytes.extend(shell.iter().flat_map(|x| x.to_le_bytes()));
+        bytes.extend(lattice);
         bytes
     }
 
@@ -125,7 +131,10 @@ impl Simulation for World {
         }
         let vectors = 24 * (2 * (header.points + header.plastic) + header.warm_start + header.drags);
         let shell = header.shell.checked_mul(8);
-        let tail = header.flow.checked_add(header.surface).and_then(|tail| tail.checked_add(shell?));
+        let tail = header
+            .flow
+            .checked_add(header.surface)
+            .and_then(|tail| tail.checked_add(shell?)?.checked_add(header.lattice));
         let length = header.heat.checked_mul(8).and_then(|heat| heat.checked_add(vectors)?.checked_add(tail?));
         if length != Some(arrays.len()) || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
             return Err(damaged("its length is wrong"));
@@ -133,7 +142,8 @@ impl Simulation for World {
         let (arrays, rest) = arrays.split_at(vectors);
         let (heat, rest) = rest.split_at(8 * header.heat);
         let (flow, rest) = rest.split_at(header.flow);
-        let (surface, shell) = rest.split_at(header.surface);
+        let (surface, rest) = rest.split_at(header.surface);
+        let (shell, lattice) = rest.split_at(8 * header.shell);
         self.time = header.time;
         self.frame = header.frame;
         self.substeps = header.substeps;
@@ -192,6 +202,9 @@ impl Simulation for World {
         let numbers: Vec<f64> = shell.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
         if self.shells.load(&numbers).is_none_or(|left| !left.is_empty()) {
             return Err(damaged("its shells do not fit the scene"));
+        }
+        if self.lattice.load(lattice).is_none() {
+            return Err(damaged("its lattices do not fit the scene"));
         }
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);

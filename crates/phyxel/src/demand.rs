@@ -16,6 +16,9 @@ impl World {
     }
 
     fn describe_demand(&self, b: usize) -> Option<String> {
+        if self.lattice.manages(b) {
+            return None;
+        }
         let material = &self.bodies[b].material;
         let melts = material.flows() || material.can_melt();
         let solid = (self.mls.body_time_step(b), false, Demand::Stiffness);

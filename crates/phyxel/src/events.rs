@@ -81,6 +81,7 @@ impl World {
                 if let Some(law) = self.mls.laws().nth(b) {
                     self.flow.set_material(b, &material, law);
                 }
+                self.lattice.set_material(b, &material, &self.points);
                 self.change_phases();
                 if let Some(heat) = &mut self.heat {
                     heat.set_material(b, &material, &self.points);

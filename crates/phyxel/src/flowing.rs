@@ -41,6 +41,9 @@ impl World {
     /// Melts and freezes what events, materials and temperatures say.
     pub(crate) fn change_phases(&mut self) {
         for b in 0..self.bodies.len() {
+            if self.lattice.manages(b) {
+                continue;
+            }
             let wanted = self.wanted_phase(b);
             if !self.flow.manages(b) && self.starts_to_flow(b, wanted) {
                 self.take_over(b);
@@ -66,6 +69,9 @@ impl World {
 
     /// Whether a body starts to flow now, or some of its points melt or freeze.
     fn changes_phase(&self, b: usize) -> bool {
+        if self.lattice.manages(b) {
+            return false;
+        }
         let wanted = self.wanted_phase(b);
         if !self.flow.manages(b) {
             return self.starts_to_flow(b, wanted);
@@ -116,6 +122,11 @@ impl World {
     pub(crate) fn count_pieces(&mut self) {
         for b in (0..self.bodies.len()).filter(|&b| !self.shells.cracks(b).is_empty()) {
             self.pieces[b] = self.shells.count_pieces(b).unwrap_or(1);
+        }
+        for b in 0..self.bodies.len() {
+            if let Some(pieces) = self.lattice.count_pieces(b) {
+                self.pieces[b] = pieces;
+            }
         }
         for (b, body) in self.bodies.iter().enumerate().filter(|(b, _)| self.flow.manages(*b)) {
             self.pieces[b] = distinct(self.flow.labels()[body.range.clone()].to_vec());

@@ -1,7 +1,9 @@
 //! Scene to World: shapes are built, sampled, put in cell order and handed to the models.
 
+mod lattice;
 mod shell;
 
+use lattice::{add_lattice, shared_sites};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
 
@@ -15,6 +17,7 @@ use crate::guard::Guard;
 use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
+use crate::models::lattice::{LatticeBody, LatticeModel};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
 use crate::models::shell::loads::Wind;
@@ -65,6 +68,7 @@ impl World {
         let mut warnings = Vec::new();
         let mut points = Points::default();
         let (mut bodies, mut sampled, mut shell_bodies) = (Vec::new(), Vec::new(), Vec::new());
+        let (sites, mut lattice_bodies) = (shared_sites(scene, &shapes, files)?, Vec::new());
         for (b, spec) in scene.bodies.iter().enumerate() {
             let key = format!("body[{b}]");
             if spec.model == ModelKind::Shell {
@@ -76,6 +80,13 @@ impl World {
             }
             let built = build(&spec.shape, &shapes, files).map_err(|e| e.under_key(&key))?;
             warnings.extend(built.warnings.iter().map(|w| format!("body '{}': {w}", spec.name)));
+            if let Some(sites) = sites.as_ref().filter(|_| spec.model == ModelKind::Lattice) {
+                let (body, one, lattice) = add_lattice(b, scene, &built, sites, &mut points)?;
+                bodies.push(body);
+                sampled.push(one);
+                lattice_bodies.push(lattice);
+                continue;
+            }
             let (mut body, one) = add_body(b, scene, &built, &mut points)?;
             if becomes(scene, spec, MaterialSpec::is_plastic) {
                 // The same through all events, so that none of them springs a bend back.
@@ -97,9 +108,15 @@ impl World {
         let mut mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
         let mut shells = ShellModel::new(shell_bodies, &points);
         shells.ranges().for_each(|(b, _)| mls.retire(b));
+        lattice_bodies.iter().for_each(|l| mls.retire(l.body));
+        let lattice = LatticeModel::new(&lattice_bodies, sites, &points, scene.seed);
         check_held(&shells, &bodies)?;
-        let body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled, &shells, &points));
-        warnings.extend(body_contacts.overlaps().iter().map(|o| describe_overlap(o, &bodies)));
+        let mut body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled, &shells, &points));
+        // Lattices meet each other, and themselves, particle by particle.
+        lattice_bodies.iter().for_each(|l| body_contacts.exclude(l.body));
+        let excluded = |b: u32| lattice.manages(b as usize);
+        let overlaps = body_contacts.overlaps().iter().filter(|o| !excluded(o.body_a) && !excluded(o.body_b));
+        warnings.extend(overlaps.map(|o| describe_overlap(o, &bodies)));
         let mut radii = body_contacts.radii().to_vec();
         for (b, range) in shells.ranges() {
             let half = 0.5 * bodies[b].material.shell.map_or(0.0, |s| s.thickness);
@@ -107,9 +124,9 @@ impl World {
         }
         let heat = Heat::new(scene, &bodies, &points, &radii);
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
-        warnings.extend(describe_flat(&mls, &shells));
+        warnings.extend(describe_flat(&mls, &shells, &lattice_bodies));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
-        let implicit = (shells.is_empty() && choose_implicit(scene, &mls)).then(Solver::default);
+        let implicit = (shells.is_empty() && lattice.is_empty() && choose_implicit(scene, &mls)).then(Solver::default);
         if choose_implicit_shells(scene, &shells) {
             shells.step_implicitly();
         } else if scene.integrator == Integrator::Implicit && !shells.is_empty() {
@@ -164,6 +181,7 @@ impl World {
             probes,
             mls,
             shells,
+            lattice,
             clamped: Vec::new(),
             implicit,
             heat,
@@ -218,7 +236,8 @@ fn anything_flows(scene: &Scene) -> bool {
         let solid = |e: &EventSpec| matches!(&e.action, EventAction::Solidify(name) if *name == body.name);
         scene.events.iter().any(|e| at_start(e) && solid(e))
     };
-    let may_flow = |body: &BodySpec| becomes(scene, body, |m| m.flows() || m.can_melt());
+    let may_flow =
+        |body: &BodySpec| body.model == ModelKind::Mls && becomes(scene, body, |m| m.flows() || m.can_melt());
     scene.bodies.iter().any(|body| may_flow(body) && !stays_solid(body))
         || scene.events.iter().any(|e| matches!(e.action, EventAction::Melt(_)))
 }
@@ -334,8 +353,10 @@ fn describe_overlap(overlap: &Overlap, bodies: &[Body]) -> String {
 }
 
 /// Points without stiffness in some direction, if there are any.
-fn describe_flat(mls: &MlsModel, shells: &ShellModel) -> Option<String> {
-    let shell = |i: usize| shells.ranges().any(|(_, range)| range.contains(&i));
+fn describe_flat(mls: &MlsModel, shells: &ShellModel, lattices: &[LatticeBody]) -> Option<String> {
+    let shell = |i: usize| {
+        shells.ranges().any(|(_, range)| range.contains(&i)) || lattices.iter().any(|l| l.range.contains(&i))
+    };
     let ranks = mls.stencils().ranks.iter().enumerate().filter(|(i, _)| !shell(*i));
     let (count, flat) = ranks.fold((0, 0), |(n, flat), (_, &rank)| (n + 1, flat + usize::from(rank < 3)));
     (flat > 0).then(|| {

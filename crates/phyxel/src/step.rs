@@ -43,6 +43,10 @@ impl World {
             self.dissipated += self.phase("shell flow", |w| w.shells.flow(dt));
             self.switched += self.phase("shell fracture", |w| w.shells.break_fibers(&w.points, w.time));
         }
+        if !self.lattice.is_empty() {
+            self.phase("lattice bonds", |w| w.lattice.prepare(&w.points, dt, w.substeps));
+            self.phase("lattice forces", |w| w.lattice.add_forces(&mut w.points, dt));
+        }
         let damps = self.damping_is_due(dt);
         if damps {
             self.phase("damp", |w| w.scratch.start_velocities.clone_from(&w.points.velocities));
@@ -57,6 +61,9 @@ impl World {
         }
         if damps {
             self.phase("damp", Self::damp);
+        }
+        if !self.lattice.is_empty() {
+            self.phase("lattice damping", |w| w.lattice.damp(&mut w.points, dt));
         }
         if !self.shells.is_empty() {
             self.phase("shell contact", |w| w.touch_shells(dt));
@@ -140,6 +147,7 @@ impl World {
             None => (self.mls.stable_time_step() * self.mls.step_reduction())
                 .min(self.flow.stable_time_step())
                 .min(self.shells.stable_time_step())
+                .min(self.lattice.stable_time_step())
                 .min(self.body_contacts.max_time_step(&self.points)),
         };
         wanted.min(model) * self.guard.step_factor()
@@ -155,6 +163,7 @@ impl World {
         // From here on nothing depends on what was done before the frame, so that a resumed run has the same bits.
         self.body_contacts.refresh(&self.points, self.time);
         self.flow.refresh();
+        self.lattice.forget();
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
         self.set_clamps();
@@ -260,7 +269,8 @@ impl World {
     /// Whether this step damps. It must know before velocities change.
     fn damping_is_due(&mut self, dt: f64) -> bool {
         self.undamped_time += dt;
-        let models = self.flow.stable_time_step().min(self.shells.stable_time_step());
+        let models =
+            self.flow.stable_time_step().min(self.shells.stable_time_step()).min(self.lattice.stable_time_step());
         let step = self.mls.stable_time_step().min(models);
         self.is_implicit() || self.undamped_time >= (DAMPING_STEPS - 0.5) * step
     }
@@ -280,7 +290,7 @@ impl World {
         }
         let elapsed = std::mem::take(&mut self.undamped_time);
         for b in 0..self.bodies.len() {
-            if !self.flow.has_melt(b) {
+            if !self.flow.has_melt(b) && !self.lattice.manages(b) {
                 self.damp_body(b, elapsed);
             }
         }

@@ -83,6 +83,7 @@ impl World {
         self.mls.elastic_energy(&self.points, &mut elastic);
         self.flow.add_energy(&self.points, &mut elastic);
         self.shells.add_energy(&self.points, &mut elastic);
+        self.lattice.add_energy(&self.points, &mut elastic);
         Some(Energy {
             kinetic: all.kinetic,
             stored: elastic.iter().sum::<f64>() + self.body_contacts.energy(),
@@ -107,6 +108,7 @@ impl World {
         let mut elastic = vec![0.0; self.bodies.len()];
         self.mls.elastic_energy(&self.points, &mut elastic);
         self.shells.add_energy(&self.points, &mut elastic);
+        self.lattice.add_energy(&self.points, &mut elastic);
         let flow = self.flow.measure_energy(&self.points, &self.colliders);
         all.kinetic - all.mass * self.scene.gravity.dot(all.center) + elastic.iter().sum::<f64>() + flow
     }
@@ -129,6 +131,8 @@ impl World {
         self.mls.plastic_strains(&mut snapshot.tensors);
         snapshot.flow.clear();
         self.flow.save(&mut snapshot.flow);
+        snapshot.lattice.clear();
+        self.lattice.save(&mut snapshot.lattice);
     }
 
     fn go_back(&mut self) {
@@ -158,6 +162,8 @@ impl World {
         }
         self.mls.set_plastic_strains(&snapshot.tensors);
         self.flow.restore(&snapshot.flow);
+        // It always fits: the snapshot is of this world.
+        let _ = self.lattice.load(&snapshot.lattice);
         self.update_melted_fractions();
         self.switched = booked;
         self.guard = guard;

@@ -13,6 +13,7 @@ use crate::linalg::SymmetricEigen;
 use crate::materials::elastic::green_strain;
 use crate::materials::{ElasticLaw, von_mises};
 use crate::measure::{MetricsRow, Probe, Timings, totals};
+use crate::models::lattice::LatticeModel;
 use crate::models::mls::MlsModel;
 use crate::models::mls::flow::FlowModel;
 use crate::models::mls::implicit::{Constraints, Solver};
@@ -61,6 +62,8 @@ pub struct World {
     pub(crate) mls: MlsModel,
     /// Thin shells.
     pub(crate) shells: ShellModel,
+    /// Close-packed lattices, solid and liquid.
+    pub(crate) lattice: LatticeModel,
     /// Pins that clamp shells now. Written by `set_clamps`.
     pub(crate) clamped: Vec<usize>,
     /// Bodies that flow or have flowed.
@@ -189,6 +192,10 @@ impl World {
     pub fn shells(&self) -> &ShellModel {
         &self.shells
     }
+    /// The lattices.
+    pub fn lattice(&self) -> &LatticeModel {
+        &self.lattice
+    }
     /// The heat, when some body takes part in it.
     pub fn heat(&self) -> Option<&Heat> {
         self.heat.as_ref()
@@ -223,6 +230,7 @@ impl World {
         self.mls.elastic_energy(&self.points, &mut elastic);
         self.flow.add_energy(&self.points, &mut elastic);
         self.shells.add_energy(&self.points, &mut elastic);
+        self.lattice.add_energy(&self.points, &mut elastic);
         self.count_pieces();
         self.probe_values = self.probes.iter().map(|p| p.value(self, &elastic)).collect();
         let fields = &self.scratch.fields;
@@ -271,6 +279,7 @@ impl World {
         self.mls.deformation_gradients(&self.points, gradients);
         self.flow.write_deformations(gradients);
         self.shells.write_deformations(&self.points, gradients);
+        self.lattice.write_deformations(&self.points, gradients);
         let laws: Vec<ElasticLaw> = self.mls.laws().collect();
         let bodies = &self.points.bodies;
         for field in [&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio] {

@@ -104,6 +104,8 @@ pub struct Snapshot {
     pub tensors: Vec<[f64; 6]>,
     /// State of the flow as bytes; empty when nothing flows.
     pub flow: Vec<u8>,
+    /// State of the lattices as bytes.
+    pub lattice: Vec<u8>,
 }
 
 /// What to do after a step.

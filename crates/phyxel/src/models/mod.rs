@@ -1,4 +1,5 @@
 //! The models: one folder each.
 
+pub mod lattice;
 pub mod mls;
 pub mod shell;

@@ -59,6 +59,31 @@ pub struct MaterialSpec {
     pub anisotropy: Option<Anisotropy>,
     /// What only shells have; None for other bodies.
     pub shell: Option<ShellSpec>,
+    /// What only lattices have; None for other bodies.
+    pub lattice: Option<LatticeSpec>,
+}
+
+/// Material keys of lattices [WHP06].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LatticeSpec {
+    /// Elastic strain at which it breaks; None: only where the lattice is lost.
+    pub break_strain: Option<f64>,
+    /// Part by which the strength differs from point to point.
+    pub scatter: f64,
+    /// Largest |AᵀA - I| of the local stretch A that is still elastic.
+    pub yield_bound: f64,
+    /// Rate of melting per kelvin above the melting temperature [1/(s K)].
+    pub melt_rate: f64,
+    /// Rate of freezing per kelvin below it [1/(s K)].
+    pub freeze_rate: f64,
+    /// Rate of freezing without anything solid near, per kelvin [1/(s K)].
+    pub nucleation: f64,
+}
+
+impl Default for LatticeSpec {
+    fn default() -> Self {
+        Self { break_strain: None, scatter: 0.1, yield_bound: 0.8, melt_rate: 1.0, freeze_rate: 2.0, nucleation: 0.0 }
+    }
 }
 
 /// Material keys of shells.
@@ -128,6 +153,7 @@ impl Default for MaterialSpec {
             liquidus: None,
             anisotropy: None,
             shell: None,
+            lattice: None,
         }
     }
 }

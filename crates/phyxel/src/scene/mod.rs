@@ -14,6 +14,7 @@ mod patches;
 mod probe;
 mod read;
 mod read_heat;
+mod read_lattice;
 mod read_material;
 mod read_shape;
 mod read_shell;
@@ -29,7 +30,7 @@ pub mod units;
 mod write;
 
 pub use heat::{AirSpec, HeatKind, HeatSpec};
-pub use material::{Anisotropy, BreakSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
+pub use material::{Anisotropy, BreakSpec, LatticeSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
 pub use patches::PatchSpec;
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
@@ -136,6 +137,10 @@ pub struct BodySpec {
     pub points: Option<usize>,
     /// How points fill the volume.
     pub sampling: Sampling,
+    /// 2: a lattice in a plane; 3: in space.
+    pub dimensions: u8,
+    /// Solid or liquid at the start; has a meaning for lattices.
+    pub phase: Phase,
     /// What it is made of.
     pub material: MaterialSpec,
     /// Temperature at the start [K]; has a meaning where the material takes part in heat.
@@ -172,6 +177,19 @@ pub enum ModelKind {
     Mls,
     /// Thin shells by fibers [WSG05].
     Shell,
+    /// Close-packed lattices of particles, solid or liquid [WHP06].
+    Lattice,
+}
+
+/// `phase` of a lattice at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Holds its shape.
+    #[default]
+    Solid,
+    /// Flows.
+    Liquid,
 }
 
 /// `sampling` of a volume.

@@ -3,6 +3,7 @@
 use super::keys::SCENE;
 use super::patches::read_patches;
 use super::read_heat::{no_conductivity, read_air, read_heat};
+use super::read_lattice::{check_lattices, check_plane};
 use super::read_material::read_material;
 use super::read_shape::{Shapes, read_shape};
 use super::read_shell::{check_sheet, check_shells, read_weak};
@@ -105,6 +106,7 @@ pub(super) fn read_scene(root: &Node, file: Option<&Path>) -> Result<Scene> {
         scene.expects.push(read_expect(&table, &scene)?);
     }
     check_shells(&top, &scene)?;
+    check_lattices(&top, &scene)?;
     scene.camera = read_camera(&top)?;
     scene.shapes = shapes.finish();
     Ok(scene)
@@ -155,6 +157,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
     let name = table.name(format!("body{index}"), &taken)?;
     let model = match table.choice("model")? {
         "shell" => ModelKind::Shell,
+        "lattice" => ModelKind::Lattice,
         _ => ModelKind::Mls,
     };
     let shape = read_shape(table, "shape", shapes)?;
@@ -191,6 +194,11 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
             "graded" => Sampling::Graded,
             _ => Sampling::Poisson,
         },
+        dimensions: table.count("dimensions")? as u8,
+        phase: match table.choice("phase")? {
+            "liquid" => Phase::Liquid,
+            _ => Phase::Solid,
+        },
         material: read_material(table, model)?,
         temperature: 0.0,
         surface: read_surface(table, model)?,
@@ -200,6 +208,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
         regions: Vec::new(),
         patches: Vec::new(),
     };
+    check_plane(table, &body)?;
     // Matter that melts below room temperature, such as ice, starts solid.
     let coldest = body.material.solidus.map_or(f64::INFINITY, |t| t - SOLID_BELOW);
     let temperature = table.number("temperature")?;

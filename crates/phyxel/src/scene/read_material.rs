@@ -2,6 +2,7 @@
 
 use super::keys::MATERIAL;
 use super::read_heat::check_thermal;
+use super::read_lattice::{read_lattice_keys, refuse_lattice_keys};
 use super::read_shell::{read_shell_keys, refuse_shell_keys};
 use super::reader::Table;
 use super::suggest::{closest, one_of};
@@ -53,6 +54,7 @@ pub(super) fn read_material(body: &Table, model: ModelKind) -> Result<MaterialSp
         liquidus: table.maybe_number("liquidus")?.or(liquidus_of_preset),
         anisotropy: None,
         shell: None,
+        lattice: None,
     };
     check_poisson(&table, material.poisson)?;
     check_thermal(&table, &material)?;
@@ -64,8 +66,12 @@ pub(super) fn read_material(body: &Table, model: ModelKind) -> Result<MaterialSp
         material.young = anisotropy.largest_modulus();
     }
     match model {
-        ModelKind::Mls => refuse_shell_keys(&table)?,
+        ModelKind::Mls => {
+            refuse_shell_keys(&table)?;
+            refuse_lattice_keys(&table)?;
+        }
         ModelKind::Shell => read_shell_keys(&table, &mut material)?,
+        ModelKind::Lattice => read_lattice_keys(&table, &mut material)?,
     }
     Ok(material)
 }

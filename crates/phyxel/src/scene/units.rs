@@ -52,6 +52,8 @@ impl Dimension {
     pub const LATENT_HEAT: Self = Self([2, 0, -2, 0, 0]);
     /// [J/(kg K)].
     pub const SPECIFIC_HEAT: Self = Self([2, 0, -2, -1, 0]);
+    /// [1/(s K)].
+    pub const RATE_PER_KELVIN: Self = Self([0, 0, -1, -1, 0]);
     /// [kg m/s].
     pub const MOMENTUM: Self = Self([1, 1, -1, 0, 0]);
 
@@ -75,6 +77,7 @@ impl Dimension {
             Self::ENERGY => ("energy", "J", "\"2 kJ\""),
             Self::VISCOSITY => ("viscosity", "Pa s", "\"20 Pa s\""),
             Self::MOMENTUM => ("momentum", "kg m/s", "\"2 N s\""),
+            Self::RATE_PER_KELVIN => ("rate per kelvin", "1/s/K", "\"2 1/s/K\""),
             Self::POWER => ("power", "W", "\"50 W\""),
             Self::HEAT_FLUX => ("heat flux", "W/m^2", "\"2 kW/m^2\""),
             Self::HEAT_EXCHANGE => ("heat exchange coefficient", "W/m^2/K", "\"10 W/m^2/K\""),

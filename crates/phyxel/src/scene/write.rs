@@ -156,6 +156,10 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
         (None, points) => out.maybe("points", points.map(|n| n.to_string())),
     }
     out.key("sampling", word(&body.sampling));
+    if body.model == ModelKind::Lattice {
+        out.key("dimensions", body.dimensions.to_string());
+        out.key("phase", word(&body.phase));
+    }
     out.key("material", table(material_keys(&body.material)));
     if body.material.is_thermal() {
         out.key("temperature", number(body.temperature));
@@ -205,6 +209,20 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         }
         entries.extend(shell.breaks.bending.map(|_| ("fatigue", number(shell.breaks.fatigue))));
         entries.extend(material.anisotropy.as_ref().map(|a| ("anisotropy", table(anisotropy_keys(a)))));
+        return entries;
+    }
+    if let Some(lattice) = material.lattice {
+        entries.retain(|(key, _)| *key != "poisson" && *key != "smoothing");
+        entries.push(("viscosity", number(material.viscosity)));
+        entries.extend(lattice.break_strain.map(|x| ("break_strain", number(x))));
+        entries.extend([
+            ("scatter", number(lattice.scatter)),
+            ("yield_bound", number(lattice.yield_bound)),
+            ("melt_rate", number(lattice.melt_rate)),
+            ("freeze_rate", number(lattice.freeze_rate)),
+            ("nucleation", number(lattice.nucleation)),
+        ]);
+        entries.extend(thermal_keys(material));
         return entries;
     }
     entries.push(("volume_stiffness", number(material.volume_stiffness)));

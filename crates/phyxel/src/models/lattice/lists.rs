@@ -1,0 +1,71 @@
+//! Who is near whom: lists with a skin, made anew when something has moved too far.
+
+use crate::neighbors::Neighborhoods;
+use glam::DVec3;
+
+/// Pairs are listed this much beyond their reach, in spacings; half of it may be moved by one particle before the lists
+/// are made anew.
+const SKIN: f64 = 0.3;
+
+/// Neighbors within a reach, good until something has moved half the skin.
+#[derive(Debug, Clone, Default)]
+pub struct Lists {
+    near: Neighborhoods,
+    /// Positions at which the lists were made [m].
+    anchors: Vec<DVec3>,
+    skin: f64,
+}
+
+impl Lists {
+    /// Brings the lists up to the positions; returns whether they were made anew. `reach` [m], `spacing` [m].
+    pub fn update(&mut self, positions: &[DVec3], reach: f64, spacing: f64) -> bool {
+        let limit = (0.5 * self.skin).powi(2);
+        let fresh = self.anchors.len() == positions.len()
+            && positions.iter().zip(&self.anchors).all(|(p, a)| p.distance_squared(*a) <= limit);
+        if fresh {
+            return false;
+        }
+        self.skin = SKIN * spacing;
+        self.near = Neighborhoods::within_radius(positions, reach + self.skin);
+        self.anchors.clear();
+        self.anchors.extend_from_slice(positions);
+        true
+    }
+
+    /// The next `update` makes the lists anew.
+    pub fn forget(&mut self) {
+        self.anchors.clear();
+    }
+
+    /// Neighbors of a particle, ascending: all within the reach, and some a little beyond.
+    #[inline]
+    pub fn of(&self, i: usize) -> &[u32] {
+        let range = self.near.starts[i] as usize..self.near.starts[i + 1] as usize;
+        &self.near.neighbors[range]
+    }
+
+    /// Whether a pair may come closer than `distance` [m] before the lists are made anew.
+    #[inline]
+    pub fn may_come_within(&self, i: usize, j: usize, distance: f64) -> bool {
+        self.anchors[i].distance_squared(self.anchors[j]) < (distance + self.skin).powi(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_last_until_something_has_moved_half_the_skin() {
+        let mut positions: Vec<DVec3> = (0..5).map(|i| DVec3::X * f64::from(i)).collect();
+        let mut lists = Lists::default();
+        assert!(lists.update(&positions, 1.0, 1.0));
+        assert_eq!(lists.of(1), [0, 2]);
+        positions[1].y += 0.14;
+        assert!(!lists.update(&positions, 1.0, 1.0));
+        positions[1].y += 0.02;
+        assert!(lists.update(&positions, 1.0, 1.0));
+        lists.forget();
+        assert!(lists.update(&positions, 1.0, 1.0));
+    }
+}

@@ -1,0 +1,40 @@
+//! Matter without a memory: particles that pull each other into a close-packed lattice, and liquids [WHP06].
+//!
+//! A solid particle sees its neighbors in the slots of a lattice of its own orientation and pulls them to where the lattice wants
+//! them. There is no rest state: melting and freezing fade the force, breaking lets go of a slot. Method: `docs/methods/lattice.md`.
+//!
+//! Solid and liquid particles lie in the same arrays (`Particles`), with a solidity φ from 0 to 1; one list of neighbors (`Lists`, reach
+//! at least 1.8 spacings, full lists) serves both. All lattices of a scene have one spacing. A step of the world calls, in this order:
+//!
+//! 1. `prepare`: positions and velocities in, lists, bonds, rotations;
+//! 2. `add_forces`: forces on all particles into `Points::forces`: bonds, contact of solid pairs without a bond, and what the
+//!    liquid adds (`liquid/`: density of all particles, pressure and viscosity of pairs of which one is liquid, weighted 1 - min(φ_i, φ_j));
+//! 3. the world integrates velocities with gravity;
+//! 4. `damp`: changes of velocity: local damping of solids, and a pressure solve of the liquid;
+//! 5. colliders and pins act on velocities, points move.
+
+mod bonds;
+mod contact;
+mod damping;
+mod fit;
+mod forces;
+mod lists;
+mod model;
+mod particles;
+mod sampling;
+mod sites;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+pub use bonds::{Around, Bonds, Incoming, breaks};
+pub use contact::Contacts;
+pub use damping::Damper;
+pub use fit::{Sums, distortion, exponential, rotation};
+pub use forces::{add_elastic, energies, fit, stable_time_step};
+pub use lists::Lists;
+pub use model::{LatticeBody, LatticeModel};
+pub use particles::{Matter, NOBODY, Particles, Phase};
+pub use sampling::{measure, sample};
+pub use sites::{NO_SLOT, Sites};

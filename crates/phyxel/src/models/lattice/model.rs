@@ -1,0 +1,205 @@
+//! `LatticeModel`: all lattices of a world.
+
+use super::bonds::{Around, Bonds};
+use super::contact::Contacts;
+use super::damping::Damper;
+use super::forces::{add_elastic, energies, fit, stable_time_step};
+use super::lists::Lists;
+use super::particles::{Matter, NOBODY, Particles};
+use super::sites::Sites;
+use crate::groups::Groups;
+use crate::points::Points;
+use crate::scene::MaterialSpec;
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Part of the limit of stability that a step takes.
+const STEP_SAFETY: f64 = 0.4;
+/// Support of the liquid's kernel, in spacings.
+const LIQUID_REACH: f64 = 1.8;
+
+/// One body to be moved by the model.
+#[derive(Debug, Clone)]
+pub struct LatticeBody {
+    /// Number of the body in the world.
+    pub body: usize,
+    /// Its points in the table.
+    pub range: Range<usize>,
+    /// What it is made of.
+    pub material: MaterialSpec,
+    /// Rotation of its lattice at the start.
+    pub rotation: DMat3,
+    /// Whether it is liquid at the start.
+    pub liquid: bool,
+}
+
+/// All lattices of a world.
+#[derive(Debug, Clone, Default)]
+pub struct LatticeModel {
+    pub(super) sites: Option<Sites>,
+    pub(super) matters: Vec<Matter>,
+    pub(super) particles: Particles,
+    pub(super) bonds: Bonds,
+    pub(super) lists: Lists,
+    pub(super) contacts: Contacts,
+    /// Forces of the model [N]. Written by `add_forces`.
+    pub(super) forces: Vec<DVec3>,
+    damper: Damper,
+    /// Number of the body in the world and its particles.
+    parts: Vec<(usize, Range<usize>)>,
+    seed: u64,
+    energies: Vec<f64>,
+}
+
+impl LatticeModel {
+    /// The model of bodies whose points are in the table already.
+    pub fn new(bodies: &[LatticeBody], sites: Option<Sites>, points: &Points, seed: u64) -> Self {
+        let Some(sites) = sites else { return Self::default() };
+        let mut model = Self { seed, ..Self::default() };
+        for (kind, body) in bodies.iter().enumerate() {
+            let first = model.particles.len();
+            model.particles.add_body(points, body, kind as u32, &sites, seed);
+            model.matters.push(Matter::new(&body.material, &sites));
+            model.parts.push((body.body, first..model.particles.len()));
+        }
+        model.bonds = Bonds::new(model.particles.len(), &sites);
+        model.forces = vec![DVec3::ZERO; model.particles.len()];
+        model.lists.update(&model.particles.positions, reach(&sites), sites.spacing);
+        let Self { bonds, particles, lists, matters, .. } = &mut model;
+        bonds.begin(&Around { sites: &sites, matters, particles, lists, seed, step: 0, dt: f64::INFINITY });
+        model.sites = Some(sites);
+        model.forget();
+        model
+    }
+
+    /// Whether there is no lattice.
+    pub fn is_empty(&self) -> bool {
+        self.particles.is_empty()
+    }
+
+    /// Whether a body of the world is a lattice.
+    pub fn manages(&self, body: usize) -> bool {
+        self.part(body).is_some()
+    }
+
+    fn part(&self, body: usize) -> Option<usize> {
+        self.parts.iter().position(|(b, _)| *b == body)
+    }
+
+    /// The particles.
+    pub fn particles(&self) -> &Particles {
+        &self.particles
+    }
+
+    /// Their bonds.
+    pub fn bonds(&self) -> &Bonds {
+        &self.bonds
+    }
+
+    /// The lattice, if there is one.
+    pub fn sites(&self) -> Option<&Sites> {
+        self.sites.as_ref()
+    }
+
+    /// Takes over the changed material of a body and the masses of its points.
+    pub fn set_material(&mut self, body: usize, material: &MaterialSpec, points: &Points) {
+        let (Some(part), Some(sites)) = (self.part(body), &self.sites) else { return };
+        self.matters[part] = Matter::new(material, sites);
+        for k in self.parts[part].1.clone() {
+            self.particles.masses[k] = points.masses[self.particles.members[k] as usize];
+        }
+    }
+
+    /// Largest time step [s]; infinite without a lattice.
+    pub fn stable_time_step(&self) -> f64 {
+        let Some(sites) = &self.sites else { return f64::INFINITY };
+        let steps = self.matters.iter().map(|m| STEP_SAFETY * stable_time_step(m, sites));
+        steps.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Phase: takes over the state, finds neighbors, settles bonds for a step of `dt` [s] with number `step`, turns rotations.
+    pub fn prepare(&mut self, points: &Points, dt: f64, step: u64) {
+        let Some(sites) = &self.sites else { return };
+        self.particles.gather(points);
+        let renewed = self.lists.update(&self.particles.positions, reach(sites), sites.spacing);
+        let Self { bonds, particles, lists, matters, .. } = self;
+        let changed = bonds.update(&Around { sites, matters, particles, lists, seed: self.seed, step, dt });
+        if renewed || changed {
+            self.contacts.find(particles, bonds, lists, sites);
+        }
+        fit(particles, bonds, sites);
+    }
+
+    /// Phase: adds the forces of a step of `dt` [s] to the points.
+    pub fn add_forces(&mut self, points: &mut Points, dt: f64) {
+        let Some(sites) = &self.sites else { return };
+        self.forces.fill(DVec3::ZERO);
+        add_elastic(&self.particles, &self.bonds, sites, &self.matters, &mut self.forces);
+        self.contacts.add_forces(&self.particles, sites, &self.matters, dt, &mut self.forces);
+        for (force, &i) in self.forces.iter().zip(&self.particles.members) {
+            points.forces[i as usize] += *force;
+        }
+    }
+
+    /// Phase: local damping over a step of `dt` [s]; in the plane velocities stay in it.
+    pub fn damp(&mut self, points: &mut Points, dt: f64) {
+        let Some(sites) = &self.sites else { return };
+        self.particles.gather_velocities(points);
+        if self.matters.iter().any(|m| m.damping > 0.0) {
+            self.damper.damp(&mut self.particles, &self.bonds, sites, &self.matters, dt);
+        }
+        for (v, &i) in self.particles.velocities.iter().zip(&self.particles.members) {
+            points.velocities[i as usize] = if sites.dimensions == 2 { v.with_z(0.0) } else { *v };
+        }
+    }
+
+    /// Adds the energy of bonds and contact at the present positions to that of each body of the world [J].
+    pub fn add_energy(&mut self, points: &Points, per_body: &mut [f64]) {
+        let Some(sites) = &self.sites else { return };
+        self.particles.gather(points);
+        // A look must not change what comes: rotations remember where they were.
+        let kept = self.particles.rotations.clone();
+        fit(&mut self.particles, &self.bonds, sites);
+        energies(&self.particles, &self.bonds, sites, &self.matters, &mut self.energies);
+        self.particles.rotations = kept;
+        let contact = self.contacts.energies();
+        for (body, range) in &self.parts {
+            let own: f64 = self.energies[range.clone()].iter().sum();
+            per_body[*body] += own + contact.get(range.clone()).map_or(0.0, |c| c.iter().sum());
+        }
+    }
+
+    /// Writes the deformation gradients A R₀ᵀ of all particles.
+    pub fn write_deformations(&mut self, points: &Points, out: &mut [DMat3]) {
+        let Some(sites) = &self.sites else { return };
+        self.particles.gather(points);
+        let (particles, bonds) = (&self.particles, &self.bonds);
+        let around =
+            Around { sites, matters: &self.matters, particles, lists: &self.lists, seed: self.seed, step: 0, dt: 0.0 };
+        let stretch = |i: usize| match particles.phases[i].is_bound() {
+            true => around.stretch(i, bonds.of(i)) * particles.rest_rotations[i].transpose(),
+            false => DMat3::IDENTITY,
+        };
+        let stretches: Vec<DMat3> = (0..particles.len()).into_par_iter().with_min_len(256).map(stretch).collect();
+        for (stretch, &i) in stretches.iter().zip(&particles.members) {
+            out[i as usize] = *stretch;
+        }
+    }
+
+    /// Number of connected pieces of a body of the world; None when it is no lattice. Single particles count.
+    pub fn count_pieces(&self, body: usize) -> Option<usize> {
+        let range = self.parts[self.part(body)?].1.clone();
+        let mut groups = Groups::new(range.len());
+        for i in range.clone() {
+            for &j in self.bonds.of(i).iter().filter(|j| **j != NOBODY && range.contains(&(**j as usize))) {
+                groups.unite((i - range.start) as u32, j - range.start as u32);
+            }
+        }
+        Some(groups.count())
+    }
+}
+
+fn reach(sites: &Sites) -> f64 {
+    sites.reach.max(LIQUID_REACH * sites.spacing)
+}

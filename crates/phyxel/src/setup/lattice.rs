@@ -1,0 +1,83 @@
+//! Lattices: one spacing for all of a scene, and particles in the sites inside each shape.
+
+use super::{Sampled, colored_surfels, find_regions};
+use crate::Result;
+use crate::body::Body;
+use crate::contact::ContactSurface;
+use crate::geometry::{Built, Files, Placed, Pose, ShapeLibrary, build};
+use crate::models::lattice::{LatticeBody, Sites, measure, sample};
+use crate::neighbors::cell_order;
+use crate::points::Points;
+use crate::sampling::paint_of;
+use crate::scene::{ModelKind, Phase, Scene, SurfaceKind};
+use glam::DVec3;
+use std::sync::Arc;
+
+/// Particles are sorted into cells of this many spacings.
+const CELL_SPACINGS: f64 = 2.0;
+
+/// The lattice that all lattice bodies of a scene share; None when there are none. The spacing is what a body says, or that which
+/// gives the wanted number of particles in all.
+pub(super) fn shared_sites(scene: &Scene, shapes: &ShapeLibrary, files: &Files) -> Result<Option<Sites>> {
+    let lattices = || scene.bodies.iter().enumerate().filter(|(_, b)| b.model == ModelKind::Lattice);
+    let Some((_, first)) = lattices().next() else { return Ok(None) };
+    let dimensions = usize::from(first.dimensions);
+    if let Some(spacing) = lattices().find_map(|(_, b)| b.spacing) {
+        return Ok(Some(Sites::new(dimensions, spacing)));
+    }
+    let (mut wanted, mut volume) = (0.0, 0.0);
+    for (b, spec) in lattices() {
+        let built = build(&spec.shape, shapes, files).map_err(|e| e.under_key(&format!("body[{b}]")))?;
+        wanted += spec.points.unwrap_or(2000) as f64;
+        volume += measure(&*built.shape, dimensions) * spec.scale.powi(dimensions as i32);
+    }
+    let unit = Sites::new(dimensions, 1.0).cell_volume;
+    let spacing = (volume / (wanted * unit)).powf(1.0 / dimensions as f64);
+    let usable = spacing > 0.0 && spacing.is_finite();
+    Ok(Some(Sites::new(dimensions, if usable { spacing } else { 1.0 })))
+}
+
+/// Fills the shape of a body with particles and appends them, in cell order, in world space.
+pub(super) fn add_lattice(
+    b: usize,
+    scene: &Scene,
+    built: &Built,
+    sites: &Sites,
+    points: &mut Points,
+) -> Result<(Body, Sampled, LatticeBody)> {
+    let spec = &scene.bodies[b];
+    let pose = Pose { scale: spec.scale, ..Pose::from_degrees(spec.at, spec.rotate) };
+    let local = Sites::new(sites.dimensions, sites.spacing / spec.scale);
+    let found = sample(&*built.shape, &local).map_err(|e| e.under_key(&format!("body[{b}] '{}'", spec.name)))?;
+    let order = cell_order(&found, CELL_SPACINGS * local.spacing);
+    let first = points.len();
+    for &k in &order {
+        let (at, mass) = (pose.point(found[k as usize]), spec.material.density * sites.cell_volume);
+        let index = points.push(b as u32, at, mass, sites.cell_volume, sites.spacing);
+        points.ids[index] = first as u32 + k;
+    }
+    let range = first..points.len();
+    let places: Vec<DVec3> = order.iter().map(|&k| found[k as usize]).collect();
+    let paint = || built.mesh.as_deref().map_or(Vec::new(), |mesh| paint_of(mesh, &places));
+    let regions = find_regions(b, scene, range.clone(), points, &paint)?;
+    let drawn = spec.surface.kind == SurfaceKind::Surfels && sites.dimensions == 3 && spec.phase == Phase::Solid;
+    let seed = scene.seed.wrapping_add(b as u64);
+    let surfels = drawn.then(|| colored_surfels(built, spec.surface.count, spec.color, seed));
+    let surface = ContactSurface::Solid(Arc::new(Placed::new(built.shape.clone(), pose)));
+    let body = Body {
+        name: spec.name.clone(),
+        range: range.clone(),
+        material: spec.material.clone(),
+        melted: None,
+        color: spec.color,
+        regions,
+    };
+    let lattice = LatticeBody {
+        body: b,
+        range,
+        material: spec.material.clone(),
+        rotation: pose.rotation,
+        liquid: spec.phase == Phase::Liquid,
+    };
+    Ok((body, Sampled { patches: Vec::new(), surfels, pose, surface }, lattice))
+}
