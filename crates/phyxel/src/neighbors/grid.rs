@@ -181,18 +181,18 @@ impl Grid {
     }
 
     /// Position of a sorted point.
-    pub(super) fn position(&self, sorted: usize) -> DVec3 {
+    pub(crate) fn position(&self, sorted: usize) -> DVec3 {
         self.sorted[sorted]
     }
 
     /// Middle of a cell.
-    pub(super) fn cell_center(&self, cell: [i64; 3]) -> DVec3 {
+    pub(crate) fn cell_center(&self, cell: [i64; 3]) -> DVec3 {
         let [x, y, z] = cell.map(|c| c as f64 + 0.5);
         self.origin + self.cell_edge * DVec3::new(x, y, z)
     }
 
     /// Cell coordinates of a position; the numbers are bounded so that far away points share the outermost cell.
-    pub(super) fn cell(&self, p: DVec3) -> [i64; 3] {
+    pub(crate) fn cell(&self, p: DVec3) -> [i64; 3] {
         const FAR: f64 = (1u64 << 50) as f64;
         ((p - self.origin) * self.per_edge).to_array().map(|c| {
             let c = c.clamp(-FAR, FAR);
@@ -203,7 +203,7 @@ impl Grid {
 
     /// Calls `visit` with the sorted-point ranges of all cells from `low` to `high`, each cell once, ascending unless
     /// an axis is wrapped.
-    pub(super) fn for_each_range(&self, low: [i64; 3], high: [i64; 3], mut visit: impl FnMut(Range<usize>)) {
+    pub(crate) fn for_each_range(&self, low: [i64; 3], high: [i64; 3], mut visit: impl FnMut(Range<usize>)) {
         let [sx, sy, sz] = [0, 1, 2].map(|a| self.span(a, low[a], high[a]));
         let [dx, dy, dz] = self.dims;
         let around = |i: i64, dim: i64| if i >= dim { i - dim } else { i };

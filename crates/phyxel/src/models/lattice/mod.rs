@@ -18,6 +18,7 @@ mod contact;
 mod damping;
 mod fit;
 mod forces;
+pub mod liquid;
 mod lists;
 mod model;
 mod particles;

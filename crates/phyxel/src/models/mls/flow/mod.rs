@@ -10,7 +10,7 @@ mod algebra;
 mod answers;
 mod bonds;
 mod labels;
-mod lanes;
+pub(crate) mod lanes;
 #[cfg(test)]
 mod literal;
 mod melt;
