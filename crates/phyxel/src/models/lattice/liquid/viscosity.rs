@@ -12,7 +12,7 @@ use glam::{DVec3, Vec3};
 /// Iterations at most.
 const MOST: usize = 200;
 /// Change of the velocities left, over the whole change.
-const TOLERANCE: f64 = 1e-3;
+const TOLERANCE: f64 = 1e-2;
 
 /// Scratch of the solve.
 #[derive(Debug, Default)]
