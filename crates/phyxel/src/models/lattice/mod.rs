@@ -27,6 +27,8 @@ mod sites;
 mod state;
 
 #[cfg(test)]
+mod fracture_tests;
+#[cfg(test)]
 mod tests;
 
 pub use bonds::{Around, Bonds, Incoming, breaks};

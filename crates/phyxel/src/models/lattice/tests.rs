@@ -6,23 +6,34 @@ use crate::random::Random;
 use crate::scene::{LatticeSpec, MaterialSpec};
 use glam::{DMat3, DVec3};
 
-fn material(break_strain: Option<f64>) -> MaterialSpec {
+pub(super) fn material(break_strain: Option<f64>) -> MaterialSpec {
     let lattice = LatticeSpec { break_strain, ..LatticeSpec::default() };
     MaterialSpec { young: 1e6, density: 1000.0, damping: 0.0, lattice: Some(lattice), ..MaterialSpec::default() }
 }
 
 /// A block of the lattice, turned, in a table of points of its own.
 fn block(dimensions: usize, size: DVec3, material: &MaterialSpec) -> (LatticeModel, Points) {
-    let sites = Sites::new(dimensions, 0.05);
-    let shape = crate::geometry::Cuboid::new(size, 0.0);
     let turn = exponential(if dimensions == 3 { DVec3::new(0.3, 0.5, -0.2) } else { DVec3::Z * 0.4 });
+    block_of(dimensions, size, 0.05, turn, material, 1)
+}
+
+pub(super) fn block_of(
+    dimensions: usize,
+    size: DVec3,
+    spacing: f64,
+    turn: DMat3,
+    material: &MaterialSpec,
+    seed: u64,
+) -> (LatticeModel, Points) {
+    let sites = Sites::new(dimensions, spacing);
+    let shape = crate::geometry::Cuboid::new(size, 0.0);
     let mut points = Points::default();
     for p in sample(&shape, &sites).unwrap() {
-        points.push(0, turn * p, material.density * sites.cell_volume, sites.cell_volume, 0.05);
+        points.push(0, turn * p, material.density * sites.cell_volume, sites.cell_volume, spacing);
     }
     let body =
         LatticeBody { body: 0, range: 0..points.len(), material: material.clone(), rotation: turn, liquid: false };
-    let model = LatticeModel::new(&[body], Some(sites), &points, 1);
+    let model = LatticeModel::new(&[body], Some(sites), &points, seed);
     (model, points)
 }
 
