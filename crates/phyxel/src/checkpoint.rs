@@ -206,6 +206,7 @@ impl Simulation for World {
         if self.lattice.load(lattice).is_none() {
             return Err(damaged("its lattices do not fit the scene"));
         }
+        self.warm_lattices();
         self.mls.load_positions(&self.points);
         self.colliders.advance(self.time, 0.0);
         Ok(())

@@ -1,6 +1,7 @@
 //! The world and its flow: which bodies flow, which of their points are melted, how many pieces there are.
 
 use crate::heat::Heat;
+use crate::models::lattice::{Phase, Warmth};
 use crate::models::mls::flow::{FlowModel, MeltMatter};
 use crate::setup::fall_height;
 use crate::world::World;
@@ -29,6 +30,7 @@ impl World {
 
     /// Phase: melts and freezes what temperatures say, and books the energy of it.
     pub(crate) fn update_phases(&mut self) {
+        self.warm_lattices();
         if (0..self.bodies.len()).any(|b| self.changes_phase(b)) {
             self.switch(Self::change_phases);
             // Going back must not go behind a change of phase.
@@ -106,7 +108,21 @@ impl World {
         for body in self.bodies.iter_mut().filter(|b| b.name == name) {
             body.melted = Some(melted);
         }
+        self.warm_lattices();
         self.change_phases();
+    }
+
+    /// Tells the lattices how warm they are, and what events want of them.
+    pub(crate) fn warm_lattices(&mut self) {
+        let (bodies, heat, of) = (&self.bodies, self.heat.as_ref(), &self.points.bodies);
+        self.lattice.set_warmth(|i| {
+            let body = &bodies[of[i] as usize];
+            let above = || heat.and_then(|heat| heat.above_melting(i, &body.material));
+            match body.melted {
+                Some(melted) => Warmth::Must(if melted { Phase::Liquid } else { Phase::Solid }),
+                None => above().map_or(Warmth::Stays, Warmth::Heat),
+            }
+        });
     }
 
     /// Hands a body over from the elastic model to the flow.

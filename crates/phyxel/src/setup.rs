@@ -197,6 +197,7 @@ impl World {
         world.set_clamps();
         world.start_moving();
         world.start_flow();
+        world.warm_lattices();
         world.warnings.extend(world.describe_demands());
         world.guard = Guard::new(world.limits());
         Ok(world)

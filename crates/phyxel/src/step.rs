@@ -45,6 +45,7 @@ impl World {
         }
         if !self.lattice.is_empty() {
             self.phase("lattice bonds", |w| w.lattice.prepare(&w.points, dt, w.substeps));
+            self.switched += self.phase("lattice phases", |w| w.lattice.change_phases(&mut w.points, dt, w.substeps));
             self.phase("lattice forces", |w| w.lattice.add_forces(&mut w.points, dt));
         }
         let damps = self.damping_is_due(dt);

@@ -164,6 +164,7 @@ impl World {
         self.flow.restore(&snapshot.flow);
         // It always fits: the snapshot is of this world.
         let _ = self.lattice.load(&snapshot.lattice);
+        self.warm_lattices();
         self.update_melted_fractions();
         self.switched = booked;
         self.guard = guard;

@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use glam::{DMat3, DVec3};
 use phyxel::models::lattice::{
-    Around, Bonds, Damper, Lists, Matter, NO_SLOT, NOBODY, Particles, Phase, Sites, Sums, add_elastic, breaks,
-    energies, fit, rotation,
+    Around, Bonds, Cold, Damper, Lists, Matter, NO_SLOT, NOBODY, Particles, Phase, Sites, SolidNeighbor, Sums,
+    add_elastic, breaks, energies, find_site, fit, freezing_rate, melting_rate, rotation,
 };
 use phyxel::scene::MaterialSpec;
 use serde_json::Value;
@@ -90,6 +90,47 @@ fn breaks_of_single_bonds() {
         let strength = 0.5 * (number(&case["q_i"]) + number(&case["q_j"]));
         let broken = breaks(l.length(), misfit, r.length_squared(), number(&case["s_max"]), strength);
         assert_eq!(broken, case["breaks"].as_bool().unwrap());
+    }
+}
+
+#[test]
+fn rates_of_melting_and_freezing() {
+    for case in list(&load("lattice/rates")["cases"]) {
+        let of = |key: &str| number(&case[key]);
+        let melting = melting_rate(of("lambda_m0"), of("T") - of("T_m"));
+        let cold = Cold {
+            below: of("T_f") - of("T"),
+            neighbors: [of("n"), of("n0")],
+            speeds: [of("dv"), of("v_max")],
+            forces: [of("F"), of("F_max")],
+        };
+        let freezing = freezing_rate(of("lambda_f0"), &cold);
+        let chance = |rate: f64| 1.0 - (-rate * of("dt")).exp();
+        let found = [melting, freezing, chance(melting), chance(freezing), chance(of("lambda_d"))];
+        let wanted = ["lambda_m", "lambda_f", "P_melt", "P_freeze", "P_dock"].map(of);
+        assert_near("rates", &found[..], &wanted[..], 1e-12);
+    }
+}
+
+#[test]
+fn sites_for_cold_particles() {
+    for case in list(&load("lattice/freeze_site")["cases"]) {
+        let sites = Sites::published(case["dim"].as_u64().unwrap() as usize, number(&case["D"]));
+        let rotation = turn(&case["R"]);
+        let solids: Vec<SolidNeighbor> = places(&case["solid"])
+            .into_iter()
+            .enumerate()
+            .map(|(index, position)| SolidNeighbor { index, position, velocity: DVec3::ZERO, rotation })
+            .collect();
+        let fluid = space(&case["fluid"]);
+        let agreed = number(&case["n_agree"]);
+        let found = find_site(fluid, &solids, &sites);
+        assert_eq!(found.map_or(0.0, |s| f64::from(s.agreed)), agreed);
+        if let Some(site) = found.filter(|s| s.agreed > 0) {
+            assert!((site.target - space(&case["target"])).length() < 1e-12);
+            assert_eq!(f64::from(site.solid), number(&case["n_solid"]));
+            assert_eq!(site.best as f64, number(&case["best_neighbour"]));
+        }
     }
 }
 

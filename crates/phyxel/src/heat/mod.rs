@@ -81,6 +81,16 @@ impl Heat {
         self.slot(point).map_or(0.0, |s| self.state.fractions[s])
     }
 
+    /// How warm a point is against melting, as heat over its heat capacity [K]: what it lacks to be half melted is negative. None when it
+    /// takes no part in heat or never melts.
+    pub fn above_melting(&self, point: usize, material: &MaterialSpec) -> Option<f64> {
+        let s = self.slot(point)?;
+        let solidus = material.solidus?;
+        let middle = 0.5 * (solidus + material.liquidus.unwrap_or(solidus).max(solidus));
+        let latent = material.latent_heat / material.specific_heat;
+        Some(self.state.temperatures[s] - middle + (self.state.fractions[s] - 0.5) * latent)
+    }
+
     /// How often heat has run: a model that remembers it sees whether melted fractions are new.
     pub fn runs(&self) -> u64 {
         self.runs

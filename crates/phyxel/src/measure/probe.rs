@@ -103,7 +103,11 @@ fn summarize(statistic: Statistic, values: impl Iterator<Item = (f64, f64)>) -> 
 }
 
 /// Part of the mass that is not melted; NaN where nothing takes part in heat.
-fn fraction_solid(world: &World, indices: impl Iterator<Item = usize>) -> f64 {
+fn fraction_solid(world: &World, indices: impl Iterator<Item = usize> + Clone) -> f64 {
+    if indices.clone().all(|i| world.lattice.solidity(i).is_some()) {
+        let solid = indices.map(|i| (world.points.masses[i], world.lattice.solidity(i).unwrap_or(0.0)));
+        return summarize(Statistic::Mean, solid);
+    }
     let Some(heat) = world.heat() else { return f64::NAN };
     let solid = indices.filter(|&i| heat.temperature(i).is_some());
     summarize(Statistic::Mean, solid.map(|i| (world.points.masses[i], 1.0 - heat.melted_fraction(i))))

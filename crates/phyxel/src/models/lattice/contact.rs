@@ -12,8 +12,8 @@ use rayon::prelude::*;
 
 /// Part of critical damping along the pair.
 const DAMPING: f64 = 0.3;
-/// Rate at which friction takes sliding away when it does not slip [1/s].
-const GRIP: f64 = 1000.0;
+/// Stiffness of friction across the pair in that along it, until it slips.
+const GRIP: f64 = 0.5;
 /// Particles per parallel task.
 const CHUNK: usize = 256;
 
@@ -22,12 +22,28 @@ const CHUNK: usize = 256;
 pub struct Contacts {
     starts: Vec<u32>,
     others: Vec<u32>,
+    /// How far each pair was dragged across since it sticks [m]; of (j, i) the negative of (i, j). Written by `add_forces`.
+    drags: Vec<DVec3>,
     /// Energy stored at the last `add_forces`, by particle [J].
     energies: Vec<f64>,
 }
 
+/// What contact needs to know of a step.
+#[derive(Clone, Copy)]
+pub struct Touching<'a> {
+    /// The particles.
+    pub particles: &'a Particles,
+    /// The lattice.
+    pub sites: &'a Sites,
+    /// Matter by kind.
+    pub matters: &'a [Matter],
+    /// Length of the step [s].
+    pub dt: f64,
+}
+
 impl Contacts {
-    /// Lists the solid pairs without a bond that may come within a spacing before the neighbor lists are made anew.
+    /// Lists the solid pairs without a bond that may come within a spacing before the neighbor lists are made anew. Pairs that were
+    /// listed before remember their drag.
     pub fn find(&mut self, particles: &Particles, bonds: &Bonds, lists: &Lists, sites: &Sites) {
         let phases = &particles.phases;
         let touching = |i: usize| {
@@ -39,42 +55,73 @@ impl Contacts {
             lists.of(i).iter().filter(move |_| bound).filter(near).copied().collect::<Vec<u32>>()
         };
         let rows: Vec<Vec<u32>> = (0..particles.len()).into_par_iter().with_min_len(CHUNK).map(touching).collect();
-        self.starts.clear();
-        self.others.clear();
+        let before = std::mem::take(self);
+        self.energies = before.energies.clone();
         self.starts.push(0);
-        for row in &rows {
+        for (i, row) in rows.iter().enumerate() {
             self.others.extend_from_slice(row);
+            self.drags.extend(row.iter().map(|&j| before.drag(i, j)));
             self.starts.push(self.others.len() as u32);
         }
     }
 
-    /// Adds the forces of contact for a step of `dt` [s] to `forces` [N].
-    pub fn add_forces(
-        &mut self,
-        particles: &Particles,
-        sites: &Sites,
-        matters: &[Matter],
-        dt: f64,
-        forces: &mut [DVec3],
-    ) {
+    fn row(&self, i: usize) -> std::ops::Range<usize> {
+        match self.starts.get(i..=i + 1) {
+            Some(ends) => ends[0] as usize..ends[1] as usize,
+            None => 0..0,
+        }
+    }
+
+    fn drag(&self, i: usize, j: u32) -> DVec3 {
+        let row = self.row(i);
+        let place = self.others[row.clone()].binary_search(&j);
+        place.map_or(DVec3::ZERO, |k| self.drags[row.start + k])
+    }
+
+    /// Pairs that stick, with their drags [m].
+    pub fn sticking(&self) -> impl Iterator<Item = (u32, u32, DVec3)> + '_ {
+        let rows = (0..self.starts.len().saturating_sub(1)).flat_map(|i| self.row(i).map(move |k| (i as u32, k)));
+        rows.map(|(i, k)| (i, self.others[k], self.drags[k])).filter(|(_, _, drag)| *drag != DVec3::ZERO)
+    }
+
+    /// Puts back what `sticking` gave, in its order, for so many particles.
+    pub fn set_sticking(&mut self, particles: usize, pairs: &[(u32, u32, DVec3)]) {
+        self.others = pairs.iter().map(|p| p.1).collect();
+        self.drags = pairs.iter().map(|p| p.2).collect();
+        self.starts = (0..=particles as u32).map(|i| pairs.partition_point(|p| p.0 < i) as u32).collect();
         self.energies.clear();
-        self.energies.resize(particles.len(), 0.0);
+    }
+
+    /// Adds the forces of contact to `forces` [N]; once per step, friction remembers.
+    pub fn add_forces(&mut self, touching: &Touching, forces: &mut [DVec3]) {
+        self.energies.clear();
+        self.energies.resize(touching.particles.len(), 0.0);
         if self.others.is_empty() {
             return;
         }
-        let (starts, others) = (&self.starts, &self.others);
+        // Rows of different length: drags are computed aside and put in their place after.
+        let (starts, others, drags) = (&self.starts, &self.others, &self.drags);
         let energies = self.energies.par_chunks_mut(CHUNK);
-        forces.par_chunks_mut(CHUNK).zip(energies).enumerate().for_each(|(chunk, (forces, energies))| {
-            for (k, (force, energy)) in forces.iter_mut().zip(energies).enumerate() {
-                let i = chunk * CHUNK + k;
-                for &j in &others[starts[i] as usize..starts[i + 1] as usize] {
-                    if let Some((push, stored)) = push(particles, sites, matters, (i, j as usize), dt) {
-                        *force += push;
-                        *energy += 0.5 * stored;
+        let moved: Vec<Vec<DVec3>> = forces
+            .par_chunks_mut(CHUNK)
+            .zip(energies)
+            .enumerate()
+            .map(|(chunk, (forces, energies))| {
+                let mut moved = Vec::new();
+                for (k, (force, energy)) in forces.iter_mut().zip(energies).enumerate() {
+                    let i = chunk * CHUNK + k;
+                    for k in starts[i] as usize..starts[i + 1] as usize {
+                        let push = touching.push(i, others[k] as usize, drags[k]);
+                        moved.push(push.drag);
+                        *force += push.force;
+                        *energy += 0.5 * push.energy;
                     }
                 }
-            }
-        });
+                moved
+            })
+            .collect();
+        self.drags.clear();
+        moved.iter().for_each(|m| self.drags.extend_from_slice(m));
     }
 
     /// Energy stored at the last `add_forces`, by particle [J].
@@ -83,34 +130,53 @@ impl Contacts {
     }
 }
 
-/// Force on i of a pair [N] and the energy stored in it [J]; the force on j is its negative, to the last bit.
-fn push(
-    particles: &Particles,
-    sites: &Sites,
-    matters: &[Matter],
-    (i, j): (usize, usize),
-    dt: f64,
-) -> Option<(DVec3, f64)> {
-    let r = particles.positions[j] - particles.positions[i];
-    let length = r.length();
-    let depth = sites.spacing - length;
-    if depth <= 0.0 {
-        return None;
+/// What one end of a pair feels.
+#[derive(Default)]
+struct Push {
+    /// [N].
+    force: DVec3,
+    /// Stored [J].
+    energy: f64,
+    /// How far it is dragged now [m].
+    drag: DVec3,
+}
+
+impl Touching<'_> {
+    /// What i feels of j; j feels the negative, to the last bit.
+    fn push(&self, i: usize, j: usize, dragged: DVec3) -> Push {
+        let (particles, sites) = (self.particles, self.sites);
+        let r = particles.positions[j] - particles.positions[i];
+        let length = r.length();
+        let depth = sites.spacing - length;
+        if depth <= 0.0 {
+            return Push::default();
+        }
+        let normal =
+            if length > 1e-9 * sites.spacing { r / length } else { apart(particles.ids[i] < particles.ids[j]) };
+        let matter = |i: usize| &self.matters[particles.kinds[i] as usize];
+        let (a, b) = (matter(i), matter(j));
+        let solidity = particles.solidities[i].min(particles.solidities[j]);
+        let stiffness = solidity * sites.self_weight * 2.0 * a.stiffness * b.stiffness / (a.stiffness + b.stiffness);
+        let mass = particles.masses[i] * particles.masses[j] / (particles.masses[i] + particles.masses[j]);
+        let v = particles.velocities[j] - particles.velocities[i];
+        let along = v.dot(normal);
+        let press = (stiffness * depth - 2.0 * DAMPING * (stiffness * mass).sqrt() * along).max(0.0);
+        let across = v - normal * along;
+        // A damped spring across, which slips at Coulomb's limit.
+        let drag = dragged + across * self.dt;
+        let drag = drag - normal * drag.dot(normal);
+        let grip = GRIP * stiffness;
+        let most = (a.friction * b.friction).sqrt() * press;
+        let pull = drag * grip + across * (2.0 * DAMPING * (grip * mass).sqrt());
+        let size = pull.length();
+        let (pull, drag) = match size > most {
+            true => (pull * (most / size), drag * (most / (grip * drag.length()).max(most)).min(1.0)),
+            false => (pull, drag),
+        };
+        let energy = 0.5 * (stiffness * depth * depth + grip * drag.length_squared());
+        let drag = if drag.is_finite() { drag } else { DVec3::ZERO };
+        Push { force: pull - normal * press, energy, drag }
     }
-    let normal = if length > 1e-9 * sites.spacing { r / length } else { apart(particles.ids[i] < particles.ids[j]) };
-    let (a, b) = (&matters[particles.kinds[i] as usize], &matters[particles.kinds[j] as usize]);
-    let solidity = particles.solidities[i].min(particles.solidities[j]);
-    let stiffness = solidity * sites.self_weight * 2.0 * a.stiffness * b.stiffness / (a.stiffness + b.stiffness);
-    let mass = particles.masses[i] * particles.masses[j] / (particles.masses[i] + particles.masses[j]);
-    let v = particles.velocities[j] - particles.velocities[i];
-    let along = v.dot(normal);
-    let damping = 2.0 * DAMPING * (stiffness * mass).sqrt();
-    let press = (stiffness * depth - damping * along).max(0.0);
-    let across = v - normal * along;
-    let speed = across.length();
-    let grip = (GRIP.min(0.5 / dt) * mass * speed).min((a.friction * b.friction).sqrt() * press);
-    let drag = if speed > 0.0 { across * (grip / speed) } else { DVec3::ZERO };
-    Some((drag - normal * press, 0.5 * stiffness * depth * depth))
 }
 
 /// A direction for a pair in one place.

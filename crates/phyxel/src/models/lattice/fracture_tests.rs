@@ -67,10 +67,9 @@ fn brittle(strain: f64) -> MaterialSpec {
 
 #[test]
 fn bars_break_at_their_strain_in_one_crack() {
-    for (dimensions, size, spacing, low, high) in [
-        (2, DVec3::new(0.8, 0.24, 0.1), 0.04, 0.83, 1.02),
-        (3, DVec3::new(0.7, 0.2, 0.2), 0.06, 0.9, 1.06),
-    ] {
+    for (dimensions, size, spacing, low, high) in
+        [(2, DVec3::new(0.8, 0.24, 0.1), 0.04, 0.83, 1.02), (3, DVec3::new(0.7, 0.2, 0.2), 0.06, 0.9, 1.06)]
+    {
         let mut bar = Bar::new(dimensions, size, spacing, &brittle(0.1), 1);
         let before = bonds(&bar.model);
         let strain = bar.pull(0.4, 0.4, 1.0);

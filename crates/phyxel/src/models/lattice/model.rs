@@ -1,11 +1,12 @@
 //! `LatticeModel`: all lattices of a world.
 
 use super::bonds::{Around, Bonds};
-use super::contact::Contacts;
+use super::contact::{Contacts, Touching};
 use super::damping::Damper;
 use super::forces::{add_elastic, energies, fit, stable_time_step};
 use super::lists::Lists;
 use super::particles::{Matter, NOBODY, Particles};
+use super::phases::Warmth;
 use super::sites::Sites;
 use crate::groups::Groups;
 use crate::points::Points;
@@ -16,6 +17,8 @@ use std::ops::Range;
 
 /// Part of the limit of stability that a step takes.
 const STEP_SAFETY: f64 = 0.4;
+/// Distance up to which liquid hangs together, in spacings.
+const JOINED: f64 = 1.5;
 /// Support of the liquid's kernel, in spacings.
 const LIQUID_REACH: f64 = 1.8;
 
@@ -47,9 +50,13 @@ pub struct LatticeModel {
     pub(super) forces: Vec<DVec3>,
     damper: Damper,
     /// Number of the body in the world and its particles.
-    parts: Vec<(usize, Range<usize>)>,
-    seed: u64,
-    energies: Vec<f64>,
+    pub(super) parts: Vec<(usize, Range<usize>)>,
+    pub(super) seed: u64,
+    pub(super) energies: Vec<f64>,
+    /// How far from melting the particles are; empty: they stay as they are. Written by `set_warmth`.
+    pub(super) warmth: Vec<Warmth>,
+    /// Whether that makes any particle change. Written by `set_warmth`.
+    pub(super) changing: bool,
 }
 
 impl LatticeModel {
@@ -83,7 +90,7 @@ impl LatticeModel {
         self.part(body).is_some()
     }
 
-    fn part(&self, body: usize) -> Option<usize> {
+    pub(super) fn part(&self, body: usize) -> Option<usize> {
         self.parts.iter().position(|(b, _)| *b == body)
     }
 
@@ -136,7 +143,8 @@ impl LatticeModel {
         let Some(sites) = &self.sites else { return };
         self.forces.fill(DVec3::ZERO);
         add_elastic(&self.particles, &self.bonds, sites, &self.matters, &mut self.forces);
-        self.contacts.add_forces(&self.particles, sites, &self.matters, dt, &mut self.forces);
+        let touching = Touching { particles: &self.particles, sites, matters: &self.matters, dt };
+        self.contacts.add_forces(&touching, &mut self.forces);
         for (force, &i) in self.forces.iter().zip(&self.particles.members) {
             points.forces[i as usize] += *force;
         }
@@ -187,13 +195,21 @@ impl LatticeModel {
         }
     }
 
-    /// Number of connected pieces of a body of the world; None when it is no lattice. Single particles count.
+    /// Number of connected pieces of a body of the world; None when it is no lattice. Solid particles hang together by bonds, liquid ones
+    /// by nearness; single particles count.
     pub fn count_pieces(&self, body: usize) -> Option<usize> {
         let range = self.parts[self.part(body)?].1.clone();
         let mut groups = Groups::new(range.len());
         for i in range.clone() {
             for &j in self.bonds.of(i).iter().filter(|j| **j != NOBODY && range.contains(&(**j as usize))) {
                 groups.unite((i - range.start) as u32, j - range.start as u32);
+            }
+            let near = if self.particles.phases[i].is_bound() { &[][..] } else { self.lists.of(i) };
+            for &j in near.iter().filter(|j| range.contains(&(**j as usize))) {
+                let distance = self.particles.positions[i].distance(self.particles.positions[j as usize]);
+                if self.sites.as_ref().is_some_and(|s| distance < JOINED * s.spacing) {
+                    groups.unite((i - range.start) as u32, j - range.start as u32);
+                }
             }
         }
         Some(groups.count())

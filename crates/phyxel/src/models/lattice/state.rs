@@ -24,6 +24,12 @@ impl LatticeModel {
         }
         self.bonds.partners.iter().for_each(|p| out.u32(*p));
         self.bonds.rates.iter().for_each(|r| out.f32(*r));
+        out.u32(self.contacts.sticking().count() as u32);
+        for (i, j, drag) in self.contacts.sticking() {
+            out.u32(i);
+            out.u32(j);
+            drag.to_array().iter().for_each(|x| out.f64(*x));
+        }
     }
 
     /// Takes back what `save` appended; None when it is something else.
@@ -58,6 +64,15 @@ impl LatticeModel {
         for rate in &mut self.bonds.rates {
             *rate = bytes.f32()?;
         }
+        let mut sticking = Vec::new();
+        for _ in 0..bytes.u32()? {
+            let (i, j) = (bytes.u32()?, bytes.u32()?);
+            sticking.push((i, j, DVec3::new(bytes.f64()?, bytes.f64()?, bytes.f64()?)));
+        }
+        if !sticking.is_sorted_by_key(|p| (p.0, p.1)) || sticking.last().is_some_and(|p| p.0 as usize >= count) {
+            return None;
+        }
+        self.contacts.set_sticking(count, &sticking);
         self.forget();
         bytes.0.is_empty().then_some(())
     }
