@@ -58,6 +58,7 @@ pub const CASES: &[Case] = &[
     Case { name: "shell-12k", model: "shell", measure: poster },
     Case { name: "foil-explicit", model: "shell", measure: || foil("explicit", 4096) },
     Case { name: "foil-implicit", model: "shell", measure: || foil("implicit", 64) },
+    Case { name: "lattice-20k", model: "lattice", measure: lattice },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
@@ -104,6 +105,32 @@ fn elastic(across: usize, integrator: &str, substeps: u64) -> Result<Measured> {
 fn melt() -> Result<Measured> {
     let material = "young = 1e4, poisson = 0.3, density = 1000, creep = 20, viscosity = 20, cohesion = 1000";
     step_on(|| cube_of(material, 27, "explicit", r#"{ kind = "none" }"#), 400)
+}
+
+/// A cube of 19652 close-packed particles (E 1 MPa) that lands on the floor.
+fn lattice() -> Result<Measured> {
+    let text = r#"
+        format = 1
+        name = "bench"
+        duration = "1 s"
+        [[body]]
+        name = "cube"
+        model = "lattice"
+        shape = { kind = "box", size = [1.2, 1.2, 1.2] }
+        at = [0, 0.61, 0]
+        velocity = [0, -1, 0]
+        spacing = 0.05
+        material = { young = "1 MPa", density = 1000 }
+        surface = { kind = "none" }
+        [[collider]]
+        name = "floor"
+        shape = { kind = "plane" }
+        "#;
+    let build = || {
+        let scene = Scene::from_toml(text, None, &[])?;
+        Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
+    };
+    step_on(build, 400)
 }
 
 /// A poster of 11860 nodes that falls on its edge.

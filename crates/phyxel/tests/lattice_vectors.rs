@@ -163,7 +163,7 @@ fn check_body(file: &Value, dimensions: usize) {
         positions,
     };
     let mut matter = Matter::new(&MaterialSpec::default(), &sites);
-    matter.stiffness = number(&file["k"]);
+    (matter.stiffness, matter.crush) = (number(&file["k"]), 0.0);
     let matters = [matter];
     let mut lists = Lists::default();
     lists.update(&particles.positions, 2.6 * d, d);

@@ -8,6 +8,8 @@ use glam::{DMat3, DVec3};
 
 /// In place of a particle: none.
 pub const NOBODY: u32 = u32::MAX;
+/// Stiffness against collapse, in that of a bond.
+const CRUSH: f64 = 2.0;
 /// What the scatter of strengths is drawn for.
 const STRENGTHS: u64 = 0x5354_5245_4e47;
 
@@ -43,6 +45,8 @@ impl Phase {
 pub struct Matter {
     /// Stiffness k of a bond of weight one [N/m].
     pub stiffness: f64,
+    /// Stiffness against collapse of bonds that are too short, in that of a bond.
+    pub crush: f64,
     /// Young's modulus [Pa].
     pub young: f64,
     /// Mass per volume [kg/m³].
@@ -67,6 +71,7 @@ impl Matter {
         let own = material.lattice.unwrap_or_default();
         Self {
             stiffness: 2.0 * material.young * sites.cell_volume / sites.moment,
+            crush: CRUSH,
             young: material.young,
             density: material.density,
             damping: material.damping,
