@@ -92,7 +92,8 @@ pub fn energies(particles: &Particles, bonds: &Bonds, sites: &Sites, matters: &[
             let r = positions[j] - positions[i];
             let misfit = (rotations[i] * sites.slots[s] - r).length_squared();
             let short = (CRUSHED * sites.spacing - r.length()).max(0.0);
-            solidities[i].min(solidities[j]) * (sites.weights[s] * misfit + matters[kinds[i] as usize].crush * short * short)
+            solidities[i].min(solidities[j])
+                * (sites.weights[s] * misfit + matters[kinds[i] as usize].crush * short * short)
         };
         let sum: f64 = bonds.of(i).iter().enumerate().filter(|(_, j)| **j != NOBODY).map(misfit).sum();
         0.25 * matters[kinds[i] as usize].stiffness * sum
