@@ -17,7 +17,7 @@ use crate::guard::Guard;
 use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, Target, count_pieces};
-use crate::models::lattice::{LatticeBody, LatticeModel};
+use crate::models::lattice::{LIQUID_RADIUS, LatticeBody, LatticeModel};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
 use crate::models::shell::loads::Wind;
@@ -109,7 +109,10 @@ impl World {
         let mut shells = ShellModel::new(shell_bodies, &points);
         shells.ranges().for_each(|(b, _)| mls.retire(b));
         lattice_bodies.iter().for_each(|l| mls.retire(l.body));
-        let lattice = LatticeModel::new(&lattice_bodies, sites, &points, scene.seed);
+        let mut lattice = LatticeModel::new(&lattice_bodies, sites, &points, scene.seed);
+        if scene.integrator == Integrator::Explicit {
+            lattice.flow_explicitly();
+        }
         check_held(&shells, &bodies)?;
         let mut body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled, &shells, &points));
         // Lattices meet each other, and themselves, particle by particle.
@@ -122,6 +125,8 @@ impl World {
             let half = 0.5 * bodies[b].material.shell.map_or(0.0, |s| s.thickness);
             range.for_each(|i| radii[i] = half.max(SHELL_GAP * points.spacings[i]));
         }
+        let liquids = lattice_bodies.iter().filter(|l| l.liquid).flat_map(|l| l.range.clone());
+        liquids.for_each(|i| radii[i] = LIQUID_RADIUS * points.spacings[i]);
         let heat = Heat::new(scene, &bodies, &points, &radii);
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
         warnings.extend(describe_flat(&mls, &shells, &lattice_bodies));

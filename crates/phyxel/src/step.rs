@@ -65,6 +65,10 @@ impl World {
         }
         if !self.lattice.is_empty() {
             self.phase("lattice damping", |w| w.lattice.damp(&mut w.points, dt));
+            self.phase("liquid", |w| {
+                let gravity = w.scene.gravity;
+                w.work += w.lattice.flow(&mut w.points, &w.colliders, gravity, dt, &mut w.collider_impulses).work;
+            });
         }
         if !self.shells.is_empty() {
             self.phase("shell contact", |w| w.touch_shells(dt));
@@ -149,6 +153,7 @@ impl World {
                 .min(self.flow.stable_time_step())
                 .min(self.shells.stable_time_step())
                 .min(self.lattice.stable_time_step())
+                .min(self.lattice.liquid_time_step(&self.points, self.scene.gravity))
                 .min(self.body_contacts.max_time_step(&self.points)),
         };
         wanted.min(model) * self.guard.step_factor()

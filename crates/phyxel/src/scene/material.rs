@@ -78,11 +78,21 @@ pub struct LatticeSpec {
     pub freeze_rate: f64,
     /// Rate of freezing without anything solid near, per kelvin [1/(s K)].
     pub nucleation: f64,
+    /// Surface tension as a liquid [N/m].
+    pub surface_tension: f64,
 }
 
 impl Default for LatticeSpec {
     fn default() -> Self {
-        Self { break_strain: None, scatter: 0.1, yield_bound: 0.8, melt_rate: 1.0, freeze_rate: 2.0, nucleation: 0.0 }
+        Self {
+            break_strain: None,
+            scatter: 0.1,
+            yield_bound: 0.8,
+            melt_rate: 1.0,
+            freeze_rate: 2.0,
+            nucleation: 0.0,
+            surface_tension: 0.0,
+        }
     }
 }
 

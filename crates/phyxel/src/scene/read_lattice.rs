@@ -5,7 +5,8 @@ use super::{BodySpec, EventAction, LatticeSpec, MaterialSpec, ModelKind, Phase, 
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for a lattice.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 19] = [
+    "surface_tension",
     "preset",
     "young",
     "density",
@@ -26,7 +27,7 @@ const KNOWN: [&str; 18] = [
     "liquidus",
 ];
 /// Those that mean something for a lattice only.
-const LATTICE_ONLY: [&str; 5] = ["scatter", "yield_bound", "melt_rate", "freeze_rate", "nucleation"];
+const LATTICE_ONLY: [&str; 6] = ["surface_tension", "scatter", "yield_bound", "melt_rate", "freeze_rate", "nucleation"];
 /// Damping of a lattice without one of its own [1/s]: local motion dies in a tenth of a second, bounces stay.
 const DAMPING: f64 = 10.0;
 
@@ -56,6 +57,7 @@ pub(super) fn read_lattice_keys(table: &Table, material: &mut MaterialSpec) -> R
         melt_rate: number("melt_rate", usual.melt_rate)?,
         freeze_rate: number("freeze_rate", usual.freeze_rate)?,
         nucleation: number("nucleation", usual.nucleation)?,
+        surface_tension: number("surface_tension", usual.surface_tension)?,
     };
     *material = MaterialSpec {
         preset: material.preset.take(),

@@ -54,6 +54,8 @@ impl Dimension {
     pub const SPECIFIC_HEAT: Self = Self([2, 0, -2, -1, 0]);
     /// [1/(s K)].
     pub const RATE_PER_KELVIN: Self = Self([0, 0, -1, -1, 0]);
+    /// [N/m].
+    pub const TENSION: Self = Self([0, 1, -2, 0, 0]);
     /// [kg m/s].
     pub const MOMENTUM: Self = Self([1, 1, -1, 0, 0]);
 
@@ -78,6 +80,7 @@ impl Dimension {
             Self::VISCOSITY => ("viscosity", "Pa s", "\"20 Pa s\""),
             Self::MOMENTUM => ("momentum", "kg m/s", "\"2 N s\""),
             Self::RATE_PER_KELVIN => ("rate per kelvin", "1/s/K", "\"2 1/s/K\""),
+            Self::TENSION => ("surface tension", "N/m", "\"72 mN/m\""),
             Self::POWER => ("power", "W", "\"50 W\""),
             Self::HEAT_FLUX => ("heat flux", "W/m^2", "\"2 kW/m^2\""),
             Self::HEAT_EXCHANGE => ("heat exchange coefficient", "W/m^2/K", "\"10 W/m^2/K\""),

@@ -221,6 +221,7 @@ fn material_keys(material: &MaterialSpec) -> Entries {
             ("melt_rate", number(lattice.melt_rate)),
             ("freeze_rate", number(lattice.freeze_rate)),
             ("nucleation", number(lattice.nucleation)),
+            ("surface_tension", number(lattice.surface_tension)),
         ]);
         entries.extend(thermal_keys(material));
         return entries;

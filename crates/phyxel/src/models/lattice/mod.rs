@@ -7,16 +7,16 @@
 //! at least 1.8 spacings, full lists) serves both. All lattices of a scene have one spacing. A step of the world calls, in this order:
 //!
 //! 1. `prepare`: positions and velocities in, lists, bonds, rotations;
-//! 2. `add_forces`: forces on all particles into `Points::forces`: bonds, contact of solid pairs without a bond, and what the
-//!    liquid adds (`liquid/`: density of all particles, pressure and viscosity of pairs of which one is liquid, weighted 1 - min(φ_i, φ_j));
+//! 2. `add_forces`: forces on all particles into `Points::forces`: bonds, contact of solid pairs without a bond;
 //! 3. the world integrates velocities with gravity;
-//! 4. `damp`: changes of velocity: local damping of solids, and a pressure solve of the liquid;
+//! 4. `damp`: local damping of solids, then `flow`: pressure, viscosity and tension of the liquid (`liquid/`) change velocities;
 //! 5. colliders and pins act on velocities, points move.
 
 mod bonds;
 mod contact;
 mod damping;
 mod fit;
+mod flow;
 mod forces;
 pub mod liquid;
 mod lists;
@@ -36,6 +36,7 @@ pub use bonds::{Around, Bonds, Incoming, breaks};
 pub use contact::{Contacts, Touching};
 pub use damping::Damper;
 pub use fit::{Sums, distortion, exponential, rotation};
+pub use flow::{Flowed, LIQUID_RADIUS};
 pub use forces::{add_elastic, energies, fit, stable_time_step};
 pub use lists::Lists;
 pub use model::{LatticeBody, LatticeModel};

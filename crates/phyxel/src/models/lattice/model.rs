@@ -57,6 +57,9 @@ pub struct LatticeModel {
     pub(super) warmth: Vec<Warmth>,
     /// Whether that makes any particle change. Written by `set_warmth`.
     pub(super) changing: bool,
+    /// Scratch of the liquid; its pressures are with the particles.
+    pub(super) liquid: Option<Box<super::liquid::Liquid>>,
+    pub(super) explicit_liquid: bool,
 }
 
 impl LatticeModel {
@@ -121,13 +124,16 @@ impl LatticeModel {
     /// Largest time step [s]; infinite without a lattice.
     pub fn stable_time_step(&self) -> f64 {
         let Some(sites) = &self.sites else { return f64::INFINITY };
-        let steps = self.matters.iter().map(|m| STEP_SAFETY * stable_time_step(m, sites));
+        // What is all liquid has no bonds.
+        let bound = |range: &Range<usize>| self.particles.phases[range.clone()].iter().any(|p| p.is_bound());
+        let matters = self.matters.iter().zip(&self.parts).filter(|(_, (_, range))| bound(range));
+        let steps = matters.map(|(m, _)| STEP_SAFETY * stable_time_step(m, sites));
         steps.fold(f64::INFINITY, f64::min)
     }
 
     /// Phase: takes over the state, finds neighbors, settles bonds for a step of `dt` [s] with number `step`, turns rotations.
     pub fn prepare(&mut self, points: &Points, dt: f64, step: u64) {
-        let Some(sites) = &self.sites else { return };
+        let (Some(sites), true) = (&self.sites, self.has_bound()) else { return };
         self.particles.gather(points);
         let renewed = self.lists.update(&self.particles.positions, reach(sites), sites.spacing);
         let Self { bonds, particles, lists, matters, .. } = self;
@@ -140,7 +146,7 @@ impl LatticeModel {
 
     /// Phase: adds the forces of a step of `dt` [s] to the points.
     pub fn add_forces(&mut self, points: &mut Points, dt: f64) {
-        let Some(sites) = &self.sites else { return };
+        let (Some(sites), true) = (&self.sites, self.has_bound()) else { return };
         self.forces.fill(DVec3::ZERO);
         add_elastic(&self.particles, &self.bonds, sites, &self.matters, &mut self.forces);
         let touching = Touching { particles: &self.particles, sites, matters: &self.matters, dt };
@@ -152,7 +158,7 @@ impl LatticeModel {
 
     /// Phase: local damping over a step of `dt` [s]; in the plane velocities stay in it.
     pub fn damp(&mut self, points: &mut Points, dt: f64) {
-        let Some(sites) = &self.sites else { return };
+        let (Some(sites), true) = (&self.sites, self.has_bound()) else { return };
         self.particles.gather_velocities(points);
         if self.matters.iter().any(|m| m.damping > 0.0) {
             self.damper.damp(&mut self.particles, &self.bonds, sites, &self.matters, dt);
@@ -164,7 +170,7 @@ impl LatticeModel {
 
     /// Adds the energy of bonds and contact at the present positions to that of each body of the world [J].
     pub fn add_energy(&mut self, points: &Points, per_body: &mut [f64]) {
-        let Some(sites) = &self.sites else { return };
+        let (Some(sites), true) = (&self.sites, self.has_bound()) else { return };
         self.particles.gather(points);
         // A look must not change what comes: rotations remember where they were.
         let kept = self.particles.rotations.clone();

@@ -57,6 +57,8 @@ pub struct Matter {
     pub friction: f64,
     /// Viscosity as a liquid [Pa s].
     pub viscosity: f64,
+    /// Surface tension as a liquid [N/m].
+    pub tension: f64,
     /// Strain at which bonds break; infinite: never.
     pub break_strain: f64,
     /// Largest |AᵀA - I| that is still elastic.
@@ -77,6 +79,7 @@ impl Matter {
             damping: material.damping,
             friction: material.friction,
             viscosity: material.viscosity,
+            tension: own.surface_tension,
             break_strain: own.break_strain.unwrap_or(f64::INFINITY),
             yield_bound: own.yield_bound,
             rates: [own.melt_rate, own.freeze_rate, own.nucleation],
@@ -111,6 +114,8 @@ pub struct Particles {
     pub rest_rotations: Vec<DMat3>,
     /// Strength relative to the material's. Written at set-up.
     pub strengths: Vec<f32>,
+    /// Pressure of the liquid [Pa]; the next solve begins with it. Written by `flow`.
+    pub pressures: Vec<f64>,
 }
 
 impl Particles {
@@ -140,6 +145,7 @@ impl Particles {
             self.rotations.push(body.rotation);
             self.rest_rotations.push(body.rotation);
             let u = Random::new(mix(seed, STRENGTHS), u64::from(points.ids[i])).unit();
+            self.pressures.push(0.0);
             self.strengths.push((1.0 + scatter * (2.0 * u - 1.0)) as f32);
         }
     }

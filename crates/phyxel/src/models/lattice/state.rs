@@ -20,6 +20,7 @@ impl LatticeModel {
             out.u8(particles.phases[i] as u8);
             out.u8(u8::from(self.bonds.cracked[i]));
             out.f64(particles.solidities[i]);
+            out.f64(particles.pressures[i]);
             particles.rotations[i].to_cols_array().iter().for_each(|x| out.f64(*x));
         }
         self.bonds.partners.iter().for_each(|p| out.u32(*p));
@@ -48,6 +49,7 @@ impl LatticeModel {
             self.particles.phases[i] = Phase::from_number(bytes.u8()?)?;
             self.bonds.cracked[i] = bytes.u8()? != 0;
             self.particles.solidities[i] = bytes.f64()?;
+            self.particles.pressures[i] = bytes.f64()?;
             let mut matrix = [0.0; 9];
             for x in &mut matrix {
                 *x = bytes.f64()?;

@@ -357,6 +357,12 @@ pub(in crate::scene) static MATERIAL: Section = Section {
             "How fast particles of a lattice liquid freeze onto solid ones, per kelvin below the melting temperature.",
         ),
         absent(
+            "surface_tension",
+            Kind::Quantity(D::TENSION, Range::NotNegative),
+            "0: none",
+            "Surface tension of a lattice liquid; water has 0.072 N/m.",
+        ),
+        absent(
             "nucleation",
             Kind::Quantity(D::RATE_PER_KELVIN, Range::NotNegative),
             "0: freezing needs something solid",
@@ -382,6 +388,7 @@ const EVENT_SET_NOT: &[(&str, &str)] = &[
     ("yield_bound", "an event cannot change what a lattice bears"),
     ("melt_rate", "an event cannot change how fast a lattice melts; temperatures do"),
     ("freeze_rate", "an event cannot change how fast a lattice freezes; temperatures do"),
+    ("surface_tension", "an event cannot change the surface tension of a liquid"),
     ("nucleation", "an event cannot change how a lattice freezes; temperatures do"),
     MATERIAL_LATER[0],
     MATERIAL_LATER[1],

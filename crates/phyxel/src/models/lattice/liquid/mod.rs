@@ -69,7 +69,7 @@ pub enum Pressure {
 }
 
 /// Liquid matter of one spacing.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Liquid {
     dimensions: Dimensions,
     /// Support radius H [m].
@@ -109,6 +109,8 @@ pub struct LiquidReport {
     pub pressure: Solved,
     /// Iterations of the viscosity.
     pub viscous_iterations: usize,
+    /// Work of the surface tension [J].
+    pub tension_work: f64,
 }
 
 impl Liquid {
@@ -209,7 +211,7 @@ impl Liquid {
         let reference = reference.unwrap_or(1000.0);
         self.load(velocities, reference);
         let start = self.velocities.clone();
-        self.contract(reference, dt);
+        report.tension_work = self.contract(reference, dt);
         report.viscous_iterations = self.resist(reference, dt);
         report.pressure = self.press(pressure, reference, dt);
         let out = self.velocities.iter().zip(&start);
@@ -217,6 +219,23 @@ impl Liquid {
             velocities[i as usize] += (*v - *before).as_dvec3();
         }
         report
+    }
+
+    /// Adds the impulses [N s] that colliders gave through the pressure in the last `push` of `dt` [s], and returns the work of those that
+    /// moved [J].
+    pub fn add_impulses(&self, impulses: &mut [DVec3], dt: f64) -> f64 {
+        let mut work = 0.0;
+        for touch in &self.touches {
+            let (s, k) = (touch.slot as usize, touch.collider as usize);
+            let particle = &self.particles[s];
+            if let (Some(impulse), true) = (impulses.get_mut(k), particle.liquid) {
+                let pressure = self.pressures[self.order[s] as usize];
+                let given = -touch.gradient * (pressure * particle.volume * dt / self.support);
+                *impulse += given;
+                work += given.dot(touch.velocity);
+            }
+        }
+        work
     }
 
     fn load(&mut self, velocities: &[DVec3], reference: f64) {
@@ -231,17 +250,28 @@ impl Liquid {
     }
 
     /// Surface tension.
-    fn contract(&mut self, reference: f64, dt: f64) {
+    fn contract(&mut self, reference: f64, dt: f64) -> f64 {
         let tension = self.particles.iter().fold(0.0, |m: f64, p| m.max(p.tension));
         if tension <= 0.0 {
-            return;
+            return 0.0;
+        }
+        let strongest = tension.sqrt();
+        for (row, p) in self.rows.iter_mut().zip(&self.particles) {
+            row.0[4] = (p.tension.max(0.0).sqrt() / strongest) as f32;
         }
         pairs::sum(&pairs::Cohesion, &self.chunks, &self.rows, &mut self.sums);
         let spacing = self.support / SUPPORT;
         let strength = (tension * self.pull.strength * dt / (reference * spacing * spacing)) as f32;
-        for ((v, sum), heaviness) in self.velocities.iter_mut().zip(&self.sums).zip(&self.heaviness) {
-            *v -= Vec3::from_array(*sum) * (strength / heaviness);
+        let mut work = 0.0;
+        for (s, v) in self.velocities.iter_mut().enumerate() {
+            let change = Vec3::from_array(self.sums[s]) * (-strength / self.heaviness[s]);
+            let mass = self.particles[s].mass;
+            if mass.is_finite() {
+                work += mass * f64::from(change.dot(*v + 0.5 * change));
+            }
+            *v += change;
         }
+        work
     }
 
     fn resist(&mut self, reference: f64, dt: f64) -> usize {

@@ -96,7 +96,7 @@ impl PairTerm for Viscous {
     }
 }
 
-/// Σ V (1 - q²)² d, the pull of `tension`.
+/// Σ V t_i t_j (1 - q²)² d, the pull of `tension`; the row has the root t of the tension in its fifth place.
 pub(super) struct Cohesion;
 
 impl PairTerm for Cohesion {
@@ -104,7 +104,7 @@ impl PairTerm for Cohesion {
     fn of<L: Lanes>(&self, own: &[L; LANES], other: &[L; LANES], _slope: L) -> [L; 3] {
         let d = apart(own, other);
         let a = (L::splat(1.0) - dot(&d, &d)).max(L::splat(0.0));
-        let pull = a * a * other[3];
+        let pull = a * a * (own[4] * other[4] * other[3]);
         d.map(|d| d * pull)
     }
 }

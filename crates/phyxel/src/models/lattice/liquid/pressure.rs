@@ -44,7 +44,7 @@ struct Unknown {
 }
 
 /// Scratch of the solver.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Solver {
     unknowns: Vec<Unknown>,
     /// V (π x, π).

@@ -18,7 +18,7 @@ pub(super) const CHUNK: usize = 256;
 pub(super) const LANES: usize = 8;
 
 /// Lists of one run of slots. Padded with pairs (itself, 0).
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Chunk {
     /// Where the list of each slot begins, and the end.
     pub starts: Vec<u32>,
@@ -40,7 +40,7 @@ pub(super) struct Found {
 }
 
 /// Points in and around one cell, filled up to whole blocks with points that are far away.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Around {
     x: Vec<f32>,
     y: Vec<f32>,
@@ -53,7 +53,7 @@ struct Around {
 }
 
 /// Sorted matter, in units of the support radius.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Sorted {
     pub x: Vec<f32>,
     pub y: Vec<f32>,

@@ -100,10 +100,6 @@ impl Tank {
         report
     }
 
-    pub fn max_speed(&self) -> f64 {
-        self.points.velocities.iter().fold(0.0, |m: f64, v| m.max(v.length()))
-    }
-
     pub fn rms_speed(&self) -> f64 {
         (self.points.velocities.iter().map(|v| v.length_squared()).sum::<f64>() / self.points.len() as f64).sqrt()
     }

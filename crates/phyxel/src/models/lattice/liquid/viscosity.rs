@@ -15,7 +15,7 @@ const MOST: usize = 200;
 const TOLERANCE: f64 = 1e-2;
 
 /// Scratch of the solve.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Solver {
     residual: Vec<Vec3>,
     direction: Vec<Vec3>,
