@@ -59,6 +59,8 @@ pub const CASES: &[Case] = &[
     Case { name: "foil-explicit", model: "shell", measure: || foil("explicit", 4096) },
     Case { name: "foil-implicit", model: "shell", measure: || foil("implicit", 64) },
     Case { name: "lattice-20k", model: "lattice", measure: lattice },
+    Case { name: "liquid-20k", model: "lattice", measure: || liquid(27, 96) },
+    Case { name: "liquid-100k", model: "lattice", measure: || liquid(46, 24) },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
@@ -131,6 +133,41 @@ fn lattice() -> Result<Measured> {
         Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
     };
     step_on(build, 400)
+}
+
+/// A cube of 1 m³ of water of about `across`³ particles, thrown to the floor of a tank at 2 m/s; simulated seconds per CPU second are
+/// to be compared.
+fn liquid(across: usize, substeps: u64) -> Result<Measured> {
+    let planes = [([0, 1, 0], 0.0), ([1, 0, 0], -0.8), ([-1, 0, 0], -0.8), ([0, 0, 1], -0.8), ([0, 0, -1], -0.8)];
+    let walls: String = planes
+        .iter()
+        .map(|(n, offset)| {
+            format!("[[collider]]\nshape = {{ kind = \"plane\", normal = {n:?}, offset = {offset} }}\nfriction = 0\n")
+        })
+        .collect();
+    let text = format!(
+        r#"
+        format = 1
+        name = "bench"
+        duration = "1 s"
+        [[body]]
+        name = "water"
+        model = "lattice"
+        phase = "liquid"
+        shape = {{ kind = "box", size = [1, 1, 1] }}
+        at = [0, 0.51, 0]
+        velocity = [0, -2, 0]
+        points = {points}
+        material = {{ density = 1000, viscosity = "1 mPa s" }}
+        surface = {{ kind = "none" }}
+        {walls}"#,
+        points = across.pow(3)
+    );
+    let make = || -> Result<World> {
+        let scene = Scene::from_toml(&text, None, &[])?;
+        Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
+    };
+    step_on(make, substeps)
 }
 
 /// A poster of 11860 nodes that falls on its edge.

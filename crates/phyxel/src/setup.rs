@@ -465,7 +465,10 @@ fn bind(
             }
         }
     });
-    Surface { carrier, visible: spec.surface.kind != SurfaceKind::None }
+    // Liquids have nothing that could carry surfels.
+    let liquid = spec.phase == crate::scene::Phase::Liquid && spec.surface.kind == SurfaceKind::Surfels;
+    let mesh = spec.dimensions == 3 && (spec.surface.kind == SurfaceKind::Mesh || liquid);
+    Surface { carrier, visible: spec.surface.kind != SurfaceKind::None, mesh, vertices: 0 }
 }
 
 /// Moves surfels from the body's frame to the world.

@@ -24,7 +24,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, Surfels};
+use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, IsoSurface, Surfels};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -115,6 +115,10 @@ pub(crate) struct Surface {
     pub carrier: Option<Carrier>,
     /// Whether anything is drawn.
     pub visible: bool,
+    /// Whether the mesh around its particles is drawn.
+    pub mesh: bool,
+    /// Vertices of that mesh in the last frame.
+    pub vertices: usize,
 }
 
 /// Step sizes and times since the last frame.
@@ -215,7 +219,9 @@ impl World {
     /// Number of surfels of all bodies.
     pub fn surfel_count(&self) -> usize {
         let solid = self.surfaces.iter().enumerate().filter(|(b, _)| !self.flowing.has(*b as u32));
-        solid.filter_map(|(_, s)| s.carrier.as_ref()).map(|c| c.rest().len()).sum::<usize>() + self.flowing.len()
+        solid.filter_map(|(_, s)| s.carrier.as_ref()).map(|c| c.rest().len()).sum::<usize>()
+            + self.surfaces.iter().map(|s| s.vertices).sum::<usize>()
+            + self.flowing.len()
     }
     /// Wall time by phase [s].
     pub fn timings(&self) -> &Timings {
@@ -323,6 +329,11 @@ impl World {
             out.bodies[b].two_sided = self.shells.manages(b);
             if self.flow.manages(b) {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
+            } else if self.surfaces[b].mesh {
+                let spacing = self.points.spacings.get(body.range.start).copied().unwrap_or(1.0) as f32;
+                let mesh = IsoSurface::around(&out.bodies[b].positions, spacing);
+                self.surfaces[b].vertices = mesh.positions.len();
+                mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
             } else if let Some(carrier) = &mut self.surfaces[b].carrier {
                 let range = body.range.clone();
                 let discs: Vec<Disc> = self.shells.cracks(b).iter().map(|piece| piece.disc).collect();

@@ -160,6 +160,7 @@ fn check_body(file: &Value, dimensions: usize) {
         rotations: vec![DMat3::IDENTITY; count],
         rest_rotations: vec![DMat3::IDENTITY; count],
         strengths: vec![1.0; count],
+        pressures: vec![0.0; count],
         positions,
     };
     let mut matter = Matter::new(&MaterialSpec::default(), &sites);

@@ -52,6 +52,8 @@ const SCENES: &[(&str, &str)] = scenes![
     "candle",
     "lead-pour",
     "two-drops",
+    "dam-break",
+    "honey",
     "melt-held-bust",
     "donut",
     "poisson-stretch",

@@ -227,6 +227,8 @@ pub enum SurfaceKind {
     Surfels,
     /// Nodes and fibers of a shell.
     Fibers,
+    /// A mesh around the particles of a lattice.
+    Mesh,
 }
 
 /// A named part of a body, by the points it holds at the start, in world space.

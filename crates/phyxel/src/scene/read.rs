@@ -236,11 +236,16 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         "none" => SurfaceKind::None,
         "points" => SurfaceKind::Points,
         "fibers" => SurfaceKind::Fibers,
+        "mesh" => SurfaceKind::Mesh,
         _ => SurfaceKind::Surfels,
     };
     if kind == SurfaceKind::Fibers && model != ModelKind::Shell {
         let fault = table.fault_of("kind", "only shells have fibers");
         return Err(fault.hint("\"points\" shows where the points of a solid are").into());
+    }
+    if kind == SurfaceKind::Mesh && model != ModelKind::Lattice {
+        let fault = table.fault_of("kind", "a mesh is drawn around the particles of lattices only");
+        return Err(fault.hint("\"surfels\" is near to it").into());
     }
     Ok(SurfaceSpec { kind, count: table.count("count")? as usize })
 }

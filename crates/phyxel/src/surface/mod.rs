@@ -3,9 +3,11 @@
 mod cut;
 mod displacement;
 pub mod flowing;
+pub mod iso;
 
 pub use displacement::{Carrier, Falloff};
 pub use flowing::{Carried, FlowPoints, FlowingSurface};
+pub use iso::IsoSurface;
 
 use glam::Vec3;
 

@@ -4,6 +4,7 @@
 //! `-- --ignored` adds the slow rows.
 
 mod fields;
+mod fluid;
 mod fracture;
 mod heat;
 mod lab;

@@ -34,6 +34,12 @@ impl LatticeModel {
         self.particles.phases.contains(&Phase::Liquid)
     }
 
+    /// Density over that at rest, walls included, of each point near the last step's liquid: the point and its density.
+    pub fn liquid_densities(&self) -> impl Iterator<Item = (u32, f64)> {
+        let liquid = self.liquid.iter();
+        liquid.flat_map(|l| l.order().iter().map(|&k| self.particles.members[k as usize]).zip(l.densities()))
+    }
+
     /// Whether any particle takes part in a lattice.
     pub fn has_bound(&self) -> bool {
         self.particles.phases.iter().any(|p| p.is_bound())

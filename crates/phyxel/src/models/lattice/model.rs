@@ -9,6 +9,7 @@ use super::particles::{Matter, NOBODY, Particles};
 use super::phases::Warmth;
 use super::sites::Sites;
 use crate::groups::Groups;
+use crate::neighbors::Neighborhoods;
 use crate::points::Points;
 use crate::scene::MaterialSpec;
 use glam::{DMat3, DVec3};
@@ -133,8 +134,12 @@ impl LatticeModel {
 
     /// Phase: takes over the state, finds neighbors, settles bonds for a step of `dt` [s] with number `step`, turns rotations.
     pub fn prepare(&mut self, points: &Points, dt: f64, step: u64) {
-        let (Some(sites), true) = (&self.sites, self.has_bound()) else { return };
+        let Some(sites) = &self.sites else { return };
         self.particles.gather(points);
+        // Liquid that stays liquid looks around by itself.
+        if !self.has_bound() && !self.changing {
+            return;
+        }
         let renewed = self.lists.update(&self.particles.positions, reach(sites), sites.spacing);
         let Self { bonds, particles, lists, matters, .. } = self;
         let changed = bonds.update(&Around { sites, matters, particles, lists, seed: self.seed, step, dt });
@@ -205,6 +210,11 @@ impl LatticeModel {
     /// by nearness; single particles count.
     pub fn count_pieces(&self, body: usize) -> Option<usize> {
         let range = self.parts[self.part(body)?].1.clone();
+        if !self.has_bound() {
+            let reach = JOINED * self.sites.as_ref()?.spacing;
+            let near = Neighborhoods::within_radius(&self.particles.positions[range.clone()], reach);
+            return Some(crate::measure::count_pieces(range.len(), |i| near.of(i)));
+        }
         let mut groups = Groups::new(range.len());
         for i in range.clone() {
             for &j in self.bonds.of(i).iter().filter(|j| **j != NOBODY && range.contains(&(**j as usize))) {

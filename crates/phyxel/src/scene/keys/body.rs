@@ -446,7 +446,7 @@ pub(in crate::scene) static SURFACE: Section = section(
                 choice("fibers", "nodes and fibers of a shell, as discs and strings"),
                 later("detail", "this surface comes in a later version; surfels are near to it"),
                 later("skin", "this surface comes in a later version; surfels are near to it"),
-                later("mesh", "this surface comes in a later version; surfels are near to it"),
+                choice("mesh", "a smooth closed mesh around the particles of a lattice; what liquids have by default"),
             ]),
             "\"surfels\"",
             "What kind of surface.",

@@ -1,0 +1,445 @@
+//! The surface of a liquid as a mesh: where the distance from the local mean of the particles equals a radius.
+//!
+//! φ(x) = |x - Σ w x_i / Σ w| - r with smooth weights over two spacings, on a grid of half a spacing that stands still, so that the
+//! surface moves as smoothly as the particles do. Only blocks of cells near particles are kept. In each cell that the surface
+//! crosses lies one vertex, at the mean of the crossings of its edges, and each edge that is crossed is surrounded by two
+//! triangles (naive surface nets [Gib98]): closed, with even triangles and without tables. A few rounds of smoothing take out what
+//! is left of the grid and of the single particles.
+//!
+//! Each block gathers what lies near it, in the order of the particles: the same bits on any number of threads.
+
+use super::Surfels;
+use crate::geometry::Mesh;
+use glam::{DVec3, IVec3, Vec3};
+use rayon::prelude::*;
+
+/// Edge of a grid cell over the spacing.
+const CELL: f32 = 0.5;
+/// Reach of the weights over the spacing.
+const REACH: f32 = 2.0;
+/// Radius r over the spacing: a half-space of particles ends half a layer outside of the outermost.
+const RADIUS: f32 = 0.5;
+/// Cells along the edge of a block.
+const BLOCK: i32 = 8;
+/// Nodes along the edge of a block; those at its end are also those of the next.
+const NODES: usize = BLOCK as usize + 1;
+/// Nodes along a row with padding, so that rows are whole vectors.
+const ROW: usize = 12;
+/// Rounds of smoothing, and the part of the way to the mean of its neighbors that a vertex goes in each.
+const ROUNDS: usize = 4;
+const SMOOTHING: f32 = 0.5;
+/// No vertex in a cell.
+const NONE: u32 = u32::MAX;
+
+/// A surface made of triangles, in f32: only pictures and exports read it.
+#[derive(Debug, Clone, Default)]
+pub struct IsoSurface {
+    /// Vertices [m].
+    pub positions: Vec<Vec3>,
+    /// Unit outward normals of the vertices.
+    pub normals: Vec<Vec3>,
+    /// Vertices of each triangle, counter-clockwise seen from outside.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+/// Cells of one block.
+struct Block {
+    /// Place of its first cell in blocks.
+    at: IVec3,
+    /// Field at its nodes, x fastest.
+    field: Vec<f32>,
+    /// Number of the vertex in each cell.
+    vertices: Vec<u32>,
+    /// Vertices found.
+    found: Vec<Vec3>,
+}
+
+impl IsoSurface {
+    /// The surface of particles of one spacing [m]; particles that are not finite are left out.
+    pub fn around(positions: &[Vec3], spacing: f32) -> Self {
+        let usable = spacing > 0.0 && spacing.is_finite();
+        let places: Vec<Vec3> = positions.iter().copied().filter(|p| p.is_finite()).collect();
+        if places.is_empty() || !usable {
+            return Self::default();
+        }
+        let cell = CELL * spacing;
+        let bins = Bins::new(&places, cell * BLOCK as f32);
+        let mut blocks: Vec<Block> =
+            bins.blocks_near(REACH * spacing, &places).into_par_iter().map(Block::new).collect();
+        blocks.par_iter_mut().for_each(|block| block.fill(&bins, &places, spacing));
+        let mut surface = Self::default();
+        for block in &mut blocks {
+            let first = surface.positions.len() as u32;
+            block.vertices.iter_mut().filter(|v| **v != NONE).for_each(|v| *v += first);
+            surface.positions.append(&mut block.found);
+        }
+        let net = Net { blocks: &blocks };
+        let triangles: Vec<Vec<[u32; 3]>> = (0..blocks.len()).into_par_iter().map(|b| net.triangles(b)).collect();
+        surface.triangles = triangles.concat();
+        surface.smooth();
+        surface.find_normals();
+        surface
+    }
+
+    /// Moves every vertex towards the mean of those it shares an edge with, out and back so that volume is kept [Tau95].
+    fn smooth(&mut self) {
+        let mut sums = vec![(Vec3::ZERO, 0.0f32); self.positions.len()];
+        for round in 0..2 * ROUNDS {
+            sums.fill((Vec3::ZERO, 0.0));
+            for t in &self.triangles {
+                let p = t.map(|v| self.positions[v as usize]);
+                for k in 0..3 {
+                    let sum = &mut sums[t[k] as usize];
+                    *sum = (sum.0 + p[(k + 1) % 3] + p[(k + 2) % 3], sum.1 + 2.0);
+                }
+            }
+            let part = if round % 2 == 0 { SMOOTHING } else { -1.04 * SMOOTHING };
+            for (p, (sum, count)) in self.positions.iter_mut().zip(&sums).filter(|(_, s)| s.1 > 0.0) {
+                *p += part * (*sum / *count - *p);
+            }
+        }
+    }
+
+    fn find_normals(&mut self) {
+        self.normals.clear();
+        self.normals.resize(self.positions.len(), Vec3::ZERO);
+        for t in &self.triangles {
+            let [a, b, c] = t.map(|v| self.positions[v as usize]);
+            let area = (b - a).cross(c - a);
+            t.iter().for_each(|&v| self.normals[v as usize] += area);
+        }
+        self.normals.iter_mut().for_each(|n| *n = n.try_normalize().unwrap_or(Vec3::Y));
+    }
+
+    /// Volume inside [m³].
+    pub fn volume(&self) -> f64 {
+        let one = |t: &[u32; 3]| {
+            let [a, b, c] = t.map(|v| self.positions[v as usize].as_dvec3());
+            a.dot(b.cross(c)) / 6.0
+        };
+        self.triangles.iter().map(one).sum()
+    }
+
+    /// As a mesh.
+    pub fn mesh(&self) -> Mesh {
+        let vectors = |list: &[Vec3]| -> Vec<DVec3> { list.iter().map(|v| v.as_dvec3()).collect() };
+        Mesh {
+            positions: vectors(&self.positions),
+            triangles: self.triangles.clone(),
+            normals: vectors(&self.normals),
+            colors: None,
+            uvs: None,
+        }
+    }
+
+    /// Surfels at the vertices, large enough to cover what lies between them.
+    pub fn write_surfels(&self, spacing: f32, color: [u8; 3], out: &mut Surfels) {
+        // The farthest corner of a triangle of two cells' diagonals is covered from three sides.
+        let radius = 0.8 * CELL * spacing;
+        out.positions.clone_from(&self.positions);
+        out.normals.clone_from(&self.normals);
+        out.axes_u.clear();
+        out.axes_u.extend(self.normals.iter().map(|n| n.any_orthonormal_vector() * radius));
+        out.axes_v.clear();
+        out.axes_v.extend(self.normals.iter().zip(&out.axes_u).map(|(n, u)| n.cross(*u)));
+        out.colors.clear();
+        out.colors.resize(self.positions.len(), color);
+    }
+}
+
+/// Particles sorted by block.
+struct Bins {
+    edge: f32,
+    /// Block of each bin, ascending.
+    keys: Vec<[i32; 3]>,
+    /// First particle of each bin, and the end.
+    starts: Vec<usize>,
+    /// Particles by bin, ascending inside.
+    order: Vec<u32>,
+}
+
+impl Bins {
+    fn new(places: &[Vec3], edge: f32) -> Self {
+        let key = |p: &Vec3| {
+            let k = (*p / edge).floor().clamp(Vec3::splat(-1e8), Vec3::splat(1e8)).as_ivec3();
+            [k.z, k.y, k.x]
+        };
+        let mut sorted: Vec<([i32; 3], u32)> = places.iter().enumerate().map(|(i, p)| (key(p), i as u32)).collect();
+        sorted.par_sort_unstable();
+        let mut bins = Self { edge, keys: Vec::new(), starts: Vec::new(), order: Vec::with_capacity(places.len()) };
+        for (k, (key, i)) in sorted.into_iter().enumerate() {
+            if bins.keys.last() != Some(&key) {
+                bins.keys.push(key);
+                bins.starts.push(k);
+            }
+            bins.order.push(i);
+        }
+        bins.starts.push(places.len());
+        bins
+    }
+
+    fn bin(&self, at: IVec3) -> &[u32] {
+        match self.keys.binary_search(&[at.z, at.y, at.x]) {
+            Ok(k) => &self.order[self.starts[k]..self.starts[k + 1]],
+            Err(_) => &[],
+        }
+    }
+
+    /// Blocks that a particle reaches, ascending.
+    fn blocks_near(&self, reach: f32, places: &[Vec3]) -> Vec<IVec3> {
+        let mut near = Vec::with_capacity(8 * self.keys.len());
+        for (k, key) in self.keys.iter().enumerate() {
+            let at = IVec3::new(key[2], key[1], key[0]);
+            let own = at.as_vec3() * self.edge;
+            let (mut low, mut high) = (Vec3::INFINITY, Vec3::NEG_INFINITY);
+            for &i in &self.order[self.starts[k]..self.starts[k + 1]] {
+                low = low.min(places[i as usize] - own);
+                high = high.max(places[i as usize] - own);
+            }
+            let from = (low - reach).cmplt(Vec3::ZERO);
+            let to = (high + reach).cmpge(Vec3::splat(self.edge));
+            let span = |below: bool, above: bool| -i32::from(below)..=i32::from(above);
+            for z in span(from.z, to.z) {
+                for y in span(from.y, to.y) {
+                    near.extend(span(from.x, to.x).map(|x| [at.z + z, at.y + y, at.x + x]));
+                }
+            }
+        }
+        near.sort_unstable();
+        near.dedup();
+        near.into_iter().map(|k| IVec3::new(k[2], k[1], k[0])).collect()
+    }
+}
+
+fn node(x: usize, y: usize, z: usize) -> usize {
+    (z * NODES + y) * NODES + x
+}
+
+fn cell_number(x: i32, y: i32, z: i32) -> usize {
+    ((z * BLOCK + y) * BLOCK + x) as usize
+}
+
+impl Block {
+    fn new(at: IVec3) -> Self {
+        Self { at, field: Vec::new(), vertices: Vec::new(), found: Vec::new() }
+    }
+
+    /// Evaluates the field and finds the vertices, numbered from 0.
+    fn fill(&mut self, bins: &Bins, places: &[Vec3], spacing: f32) {
+        let (cell, reach) = (CELL * spacing, REACH * spacing);
+        let origin = self.at.as_vec3() * bins.edge;
+        let mut sums = vec![Row::default(); NODES * NODES];
+        let mut any = false;
+        for z in -1..=1 {
+            for y in -1..=1 {
+                for x in -1..=1 {
+                    for &i in bins.bin(self.at + IVec3::new(x, y, z)) {
+                        any |= splat(&mut sums, places[i as usize] - origin, cell, reach);
+                    }
+                }
+            }
+        }
+        if !any {
+            return;
+        }
+        let radius = RADIUS * spacing;
+        let distance = |(row, k): (&Row, usize)| match row.weight[k] > 1e-6 {
+            true => Vec3::new(row.x[k], row.y[k], row.z[k]).length() / row.weight[k] - radius,
+            false => reach,
+        };
+        self.field = sums.iter().flat_map(|row| (0..NODES).map(move |k| (row, k))).map(distance).collect();
+        self.vertices = vec![NONE; (BLOCK * BLOCK * BLOCK) as usize];
+        for z in 0..BLOCK {
+            for y in 0..BLOCK {
+                for x in 0..BLOCK {
+                    if let Some(p) = self.crossing(x as usize, y as usize, z as usize) {
+                        self.vertices[cell_number(x, y, z)] = self.found.len() as u32;
+                        self.found.push(origin + p * cell);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Mean of the crossings of the edges of a cell [cells].
+    fn crossing(&self, x: usize, y: usize, z: usize) -> Option<Vec3> {
+        let corners: [f32; 8] = std::array::from_fn(|c| self.field[node(x + (c & 1), y + (c >> 1 & 1), z + (c >> 2))]);
+        let inside = corners.iter().filter(|f| **f < 0.0).count();
+        if inside == 0 || inside == 8 {
+            return None;
+        }
+        let place = |c: usize| Vec3::new((c & 1) as f32, (c >> 1 & 1) as f32, (c >> 2) as f32);
+        let (mut sum, mut count) = (Vec3::ZERO, 0.0);
+        for a in 0..8usize {
+            for axis in [1usize, 2, 4] {
+                let b = a | axis;
+                if b != a && (corners[a] < 0.0) != (corners[b] < 0.0) {
+                    let t = corners[a] / (corners[a] - corners[b]);
+                    sum += place(a) + t * (place(b) - place(a));
+                    count += 1.0;
+                }
+            }
+        }
+        Some(sum / count + Vec3::new(x as f32, y as f32, z as f32))
+    }
+}
+
+/// Sums at a row of nodes along x.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    /// Σ w (x_i - x).
+    x: [f32; ROW],
+    y: [f32; ROW],
+    z: [f32; ROW],
+    /// Σ w.
+    weight: [f32; ROW],
+}
+
+/// Adds a particle to the nodes within reach; says whether there are any.
+fn splat(rows: &mut [Row], at: Vec3, cell: f32, reach: f32) -> bool {
+    let last = (NODES - 1) as f32;
+    let low = ((at - reach) / cell).max(Vec3::ZERO);
+    let high = ((at + reach) / cell).min(Vec3::splat(last));
+    if low.cmpgt(high).any() {
+        return false;
+    }
+    let per_reach2 = 1.0 / (reach * reach);
+    let (low, high) = (low.as_uvec3(), high.as_uvec3());
+    let dx: [f32; ROW] = std::array::from_fn(|k| at.x - k as f32 * cell);
+    let part: [f32; ROW] = std::array::from_fn(|k| dx[k] * dx[k] * per_reach2);
+    for z in low.z..=high.z {
+        let dz = at.z - z as f32 * cell;
+        for y in low.y..=high.y {
+            let dy = at.y - y as f32 * cell;
+            let rest = 1.0 - (dy * dy + dz * dz) * per_reach2;
+            if rest <= 0.0 {
+                continue;
+            }
+            let row = &mut rows[z as usize * NODES + y as usize];
+            for k in 0..ROW {
+                let q = (rest - part[k]).max(0.0);
+                let w = q * q * q;
+                row.x[k] += w * dx[k];
+                row.y[k] += w * dy;
+                row.z[k] += w * dz;
+                row.weight[k] += w;
+            }
+        }
+    }
+    true
+}
+
+/// The blocks, for looking at cells of each other.
+struct Net<'a> {
+    blocks: &'a [Block],
+}
+
+impl Net<'_> {
+    /// Vertex in a cell of a block, or of one beside it.
+    fn vertex(&self, b: usize, cell: IVec3) -> Option<u32> {
+        let step = cell.map(|c| c.div_euclid(BLOCK));
+        let block = match step == IVec3::ZERO {
+            true => &self.blocks[b],
+            false => {
+                let at = self.blocks[b].at + step;
+                let key = [at.z, at.y, at.x];
+                let found = self.blocks.binary_search_by(|o| [o.at.z, o.at.y, o.at.x].cmp(&key)).ok()?;
+                &self.blocks[found]
+            }
+        };
+        let c = cell - step * BLOCK;
+        block.vertices.get(cell_number(c.x, c.y, c.z)).copied().filter(|v| *v != NONE)
+    }
+
+    /// Two triangles around each crossed edge that begins at a node of the block.
+    fn triangles(&self, b: usize) -> Vec<[u32; 3]> {
+        let block = &self.blocks[b];
+        let mut out = Vec::new();
+        if block.field.is_empty() {
+            return out;
+        }
+        let axes = [IVec3::X, IVec3::Y, IVec3::Z];
+        for z in 0..BLOCK {
+            for y in 0..BLOCK {
+                for x in 0..BLOCK {
+                    let at = IVec3::new(x, y, z);
+                    let value = |n: IVec3| block.field[node(n.x as usize, n.y as usize, n.z as usize)];
+                    let here = value(at) < 0.0;
+                    for a in 0..3 {
+                        if here == (value(at + axes[a]) < 0.0) {
+                            continue;
+                        }
+                        let (u, v) = (axes[(a + 1) % 3], axes[(a + 2) % 3]);
+                        let around = [at - u - v, at - v, at, at - u].map(|c| self.vertex(b, c));
+                        let [Some(p), Some(q), Some(r), Some(s)] = around else { continue };
+                        // From inside to outside along the axis the four cells go around counter-clockwise.
+                        match here {
+                            true => out.extend([[p, q, r], [p, r, s]]),
+                            false => out.extend([[p, r, q], [p, s, r]]),
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn ball(radius: f32, spacing: f32, center: Vec3) -> Vec<Vec3> {
+        let n = (radius / spacing * 1.5) as i32 + 2;
+        let axis = || -n..=n;
+        let sites = axis().flat_map(|z| axis().flat_map(move |y| axis().map(move |x| (x, y, z))));
+        let even = sites.filter(|(x, y, z)| (x + y + z) % 2 == 0);
+        let places = even.map(|(x, y, z)| Vec3::new(x as f32, y as f32, z as f32) * spacing / 2f32.sqrt());
+        places.filter(|p| p.length() < radius).map(|p| p + center).collect()
+    }
+
+    #[test]
+    fn a_ball_is_closed_round_and_of_its_volume() {
+        let (radius, spacing) = (0.2, 0.02);
+        let center = Vec3::new(0.03, -1.0, 0.4);
+        let surface = IsoSurface::around(&ball(radius, spacing, center), spacing);
+        let mut edges: BTreeMap<(u32, u32), i32> = BTreeMap::new();
+        for t in &surface.triangles {
+            for k in 0..3 {
+                let (a, b) = (t[k], t[(k + 1) % 3]);
+                *edges.entry((a.min(b), a.max(b))).or_default() += if a < b { 1 } else { -1 };
+            }
+        }
+        assert!(edges.values().all(|n| *n == 0), "every edge is passed both ways");
+        let euler = surface.positions.len() as i64 - edges.len() as i64 + surface.triangles.len() as i64;
+        assert_eq!(euler, 2);
+        let wanted = 4.0 / 3.0 * std::f64::consts::PI * f64::from(radius).powi(3);
+        assert!((surface.volume() / wanted - 1.0).abs() < 0.05, "{} {wanted}", surface.volume());
+        for (p, n) in surface.positions.iter().zip(&surface.normals) {
+            let out = *p - center;
+            assert!((out.length() - radius).abs() < 0.4 * spacing, "{}", out.length());
+            assert!(n.dot(out.normalize()) > 0.9, "{n} {out}");
+        }
+    }
+
+    #[test]
+    fn odd_input_has_no_surface() {
+        assert!(IsoSurface::around(&[], 0.1).positions.is_empty());
+        assert!(IsoSurface::around(&[Vec3::NAN], 0.1).positions.is_empty());
+        assert!(IsoSurface::around(&[Vec3::ZERO], 0.0).positions.is_empty());
+        let one = IsoSurface::around(&[Vec3::ZERO], 0.1);
+        assert!(one.positions.len() >= 8 && one.positions.iter().all(|p| p.length() < 0.1));
+    }
+
+    #[test]
+    fn the_same_bits_on_any_number_of_threads() {
+        let places = ball(0.1, 0.02, Vec3::X);
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            let surface = pool.install(|| IsoSurface::around(&places, 0.02));
+            (surface.positions, surface.triangles)
+        };
+        assert_eq!(on(1), on(3));
+    }
+}
