@@ -87,7 +87,7 @@ mod tests {
             surfels.axes_v.push(0.2 * Vec3::Z);
             surfels.normals.push(Vec3::Y);
         }
-        let carrier = Carrier::bind(surfels, &points, &[1.8; 110]);
+        let carrier = Carrier::bind(surfels, &points, &[1.8; 110]).follow_folds(&points, &[1.8; 110]);
         let disc = |z: f64| Disc { center: DVec3::new(5.4, 0.0, z), normal: DVec3::X, radius: 0.6 };
         let discs: Vec<Disc> = (-1..12).map(|z| disc(f64::from(z))).collect();
         let mut once = carrier.clone();
@@ -103,5 +103,7 @@ mod tests {
             let expected = if rest.x > 5.4 { *rest + 10.0 * Vec3::X } else { *rest };
             assert!(p.distance(expected) < 1e-5, "{rest} to {p}");
         }
+        // Nor are any drawn out after the other side.
+        assert!(out.axes_u.iter().all(|u| u.distance(0.2 * Vec3::X) < 1e-5));
     }
 }

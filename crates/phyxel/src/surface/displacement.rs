@@ -152,7 +152,8 @@ impl Carrier {
 
     /// What the change of the weights adds to the gradient of a surfel at `rest` that is carried to `place`; both against the middle.
     fn change(&self, surfel: usize, rest: Vec3, place: Vec3) -> Mat3 {
-        let own = &self.points[self.starts[surfel] as usize..self.starts[surfel + 1] as usize];
+        let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
+        let (own, weights) = (&self.points[range.clone()], &self.weights[range]);
         // Where weights were cut off, or there is one point only, they count as constant.
         if own.len() < 2 || own.len() >= MOST_CARRIERS {
             return Mat3::ZERO;
@@ -161,7 +162,8 @@ impl Carrier {
         let [mut a, mut b, mut c] = [Vec3A::ZERO; 3];
         let (mut sum, mut slopes) = (0.0, Vec3A::ZERO);
         let mut mean = Vec3A::ZERO;
-        for &i in own {
+        // Points beyond a crack have no weight.
+        for (&i, _) in own.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
             let support = self.supports[i as usize];
             let way = Vec3A::from(rest) - Vec3A::from_vec4(support);
             let bell = (-way.length_squared() * support.w).exp();

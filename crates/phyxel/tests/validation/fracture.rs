@@ -125,7 +125,6 @@ fn threshold_at(spacing: f64) {
 }
 
 #[test]
-#[ignore = "not met: random nodes break too early, see docs/methods/shell.md"]
 fn fracture_threshold() {
     threshold_at(0.03);
 }

@@ -18,7 +18,7 @@ const AHEAD: f64 = 1.0;
 /// Width of the view, in spacings.
 const WIDTH: f64 = 1.0;
 /// Width of the view at a node itself, in spacings.
-const NODE_WIDTH: f64 = 0.5;
+const NODE_WIDTH: f64 = 1.5;
 /// Sharpest turn of a crack [degrees], and the step in which directions are tried.
 const MOST_TURN: i32 = 65;
 const TURN_STEP: i32 = 5;
