@@ -1,8 +1,8 @@
 //! Surfaces of shells: from shapes and meshes to triangles, nodes and surfels.
 
-use super::color_by_mesh;
 use super::through_samples::{ThroughSamples, scattered_areas};
 use super::triangulation::Triangulation;
+use super::{color_by_mesh, sample_surfels};
 use crate::geometry::{Bounds, Mesh, NormalGraph, OpenSurface, ScatteredPoints, Shape, plane_normals};
 use crate::models::shell::network::Nodes;
 use crate::models::shell::nodes::{NodeOptions, spacing_for, spread_nodes};
@@ -220,7 +220,10 @@ impl<'a> ShellSurface<'a> {
     }
 
     /// About `count` surfels that cover the surface.
-    pub fn surfels(&self, count: usize, color: [u8; 3]) -> Surfels {
+    pub fn surfels(&self, count: usize, color: [u8; 3], seed: u64) -> Surfels {
+        if let (Source::Solid(solid), true) = (&self.source, self.cuts.is_empty()) {
+            return larger(sample_surfels(*solid, count, color, seed));
+        }
         let drawn = match &self.source {
             Source::Through(_, Some(drawn)) => drawn,
             _ => &self.triangles,
@@ -250,6 +253,11 @@ impl<'a> ShellSurface<'a> {
 
 /// How much larger surfels are than a flat sheet needs: in a tight fold their centers move apart faster than the axes grow.
 const OVERLAP: f64 = 1.4;
+
+fn larger(mut surfels: Surfels) -> Surfels {
+    surfels.axes_u.iter_mut().chain(&mut surfels.axes_v).for_each(|axis| *axis *= OVERLAP as f32);
+    surfels
+}
 
 /// A surface whose two sides are one.
 fn one_sided(place: DVec3) -> Error {

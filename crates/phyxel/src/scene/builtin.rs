@@ -44,6 +44,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "foil-crease",
     "can-crush",
     "poster",
+    "poster-large",
     "balloon",
     "crack-modes",
     "dent",

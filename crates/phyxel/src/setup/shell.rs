@@ -41,7 +41,7 @@ pub(super) fn add_shell(
     let sampled = surface.nodes(spacing, spec.points.unwrap_or(2000), rows, seed).map_err(under)?;
     let ShellNodes { mut nodes, spacing } = sampled;
     let surfels = match spec.surface.kind {
-        SurfaceKind::Surfels => Some(surface.surfels(spec.surface.count, spec.color)),
+        SurfaceKind::Surfels => Some(surface.surfels(spec.surface.count, spec.color, seed)),
         SurfaceKind::Fibers => Some(fiber_surfels(&nodes, spacing, spec.surface.count, spec.color)),
         SurfaceKind::None | SurfaceKind::Points | SurfaceKind::Mesh => None,
     };

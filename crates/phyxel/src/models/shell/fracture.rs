@@ -4,6 +4,9 @@
 //! urgent one is dealt with in each step: if the tip of a crack is near, the crack grows there; else a new crack begins. A tip
 //! grows no faster than a part of the speed of shear waves, so that cracks do not depend on the time step.
 
+mod lists;
+mod state;
+
 use super::body::Shell;
 use super::cracks::{CrackEvent, Piece, Tip};
 use super::engine::{BreakLimits, Urgent};
@@ -41,8 +44,6 @@ const REST: f64 = 3.0;
 
 /// Fibers that are looked at closely in one step, at most.
 const MOST_ASKED: usize = 8;
-/// Nodes of a piece that is rebuilt as a whole, at most.
-const SMALL_PIECE: usize = 40;
 
 /// How a shell breaks.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -397,161 +398,4 @@ impl Fracture {
 /// Speed of membrane waves [m/s].
 fn waves(shell: &Shell, moment: &Moment) -> f64 {
     (shell.sheet().membrane() / (moment.density * shell.sheet().thickness)).sqrt()
-}
-
-/// Who is whose neighbor beside cracks: a function of the pieces alone.
-impl Fracture {
-    /// The nodes whose neighbors have changed by the pieces from `first` on, in rising order.
-    fn changes(&mut self, shell: &Shell, first: usize) -> Vec<Change> {
-        let positions = &shell.nodes.positions;
-        let h = shell.spacing();
-        let mut zone: Vec<u32> = Vec::new();
-        for piece in &self.pieces[first..] {
-            zone.extend(self.grid.within(piece.disc.center, piece.disc.radius + 4.0 * h));
-        }
-        zone.sort_unstable();
-        zone.dedup();
-        let mut touched = zone.clone();
-        for &i in &zone {
-            let new = self.replacements(shell, i);
-            if let Some(old) = self.added.remove(&i) {
-                touched.extend(old);
-            }
-            if !new.is_empty() {
-                touched.extend(&new);
-                self.added.insert(i, new);
-            }
-        }
-        touched.sort_unstable();
-        touched.dedup();
-        let change = |i: u32| {
-            let list = self.list(positions, i);
-            let mut now = shell.network.neighbors_of(i as usize).to_vec();
-            let mut new = list.clone();
-            now.sort_unstable();
-            new.sort_unstable();
-            (now != new).then_some(Change { node: i, list })
-        };
-        let changes: Vec<Change> = touched.iter().filter_map(|&i| change(i)).collect();
-        self.with_small_pieces(shell, changes)
-    }
-
-    /// Adds the rest of pieces so small that they may have lost all nodes that measure a tensor.
-    fn with_small_pieces(&self, shell: &Shell, mut changes: Vec<Change>) -> Vec<Change> {
-        let known: BTreeMap<u32, Vec<u32>> = changes.iter().map(|c| (c.node, c.list.clone())).collect();
-        let near = |i: u32| match known.get(&i) {
-            Some(list) => list.clone(),
-            None => shell.network.neighbors_of(i as usize).to_vec(),
-        };
-        let mut seen: Vec<u32> = Vec::new();
-        for &start in known.keys() {
-            if seen.binary_search(&start).is_ok() {
-                continue;
-            }
-            let mut piece = vec![start];
-            let mut next = 0;
-            while next < piece.len() && piece.len() <= SMALL_PIECE {
-                let more: Vec<u32> = near(piece[next]).into_iter().filter(|j| !piece.contains(j)).collect();
-                piece.extend(more);
-                next += 1;
-            }
-            seen.extend(&piece);
-            seen.sort_unstable();
-            if piece.len() <= SMALL_PIECE {
-                let others = piece.iter().filter(|i| !known.contains_key(i));
-                changes.extend(others.map(|&i| Change { node: i, list: self.list(&shell.nodes.positions, i) }));
-            }
-        }
-        changes.sort_unstable_by_key(|c| c.node);
-        changes.dedup_by_key(|c| c.node);
-        changes
-    }
-
-    /// Nodes farther away that take the place of neighbors beyond cracks: neighbors of those that are left, so that what moved apart
-    /// is never joined.
-    fn replacements(&self, shell: &Shell, i: u32) -> Vec<u32> {
-        let (positions, whole) = (&shell.nodes.positions, &self.whole.network);
-        let x = positions[i as usize];
-        let near = self.pieces_near(x, 5.0 * shell.spacing());
-        let seen =
-            |a: u32, b: u32| !near.iter().any(|p| p.disc.separates(positions[a as usize], positions[b as usize]));
-        let own = whole.neighbors_of(i as usize);
-        let kept: Vec<u32> = own.iter().copied().filter(|&j| seen(i, j)).collect();
-        let wanted = own.len().min(shell.options.neighbors).saturating_sub(kept.len());
-        if wanted == 0 {
-            return Vec::new();
-        }
-        let beyond = |k: u32| whole.neighbors_of(k as usize).iter().copied().filter(move |&j| seen(k, j));
-        let mut others: Vec<u32> = kept.iter().flat_map(|&k| beyond(k)).collect();
-        others.retain(|j| *j != i && !own.contains(j));
-        let distance = |j: u32| positions[j as usize].distance_squared(x);
-        others.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
-        others.dedup();
-        others.into_iter().filter(|&j| seen(i, j)).take(wanted).collect()
-    }
-
-    /// The neighbors of a node now, nearest first.
-    fn list(&self, positions: &[DVec3], i: u32) -> Vec<u32> {
-        let x = positions[i as usize];
-        let own = self.whole.network.neighbors_of(i as usize);
-        let reach = own.iter().map(|&j| positions[j as usize].distance(x)).fold(0.0, f64::max);
-        let near = self.pieces_near(x, 2.0 * reach);
-        let seen = |j: u32| !near.iter().any(|p| p.disc.separates(x, positions[j as usize]));
-        let mut list: Vec<u32> = own.iter().copied().filter(|&j| seen(j)).collect();
-        list.extend(self.added.get(&i).into_iter().flatten());
-        list.extend(self.added.iter().filter(|(_, asked)| asked.contains(&i)).map(|(j, _)| j));
-        let distance = |j: u32| positions[j as usize].distance_squared(x);
-        list.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
-        list.dedup();
-        list.truncate(super::network::MOST_NEIGHBORS);
-        list
-    }
-
-    fn pieces_near(&self, x: DVec3, reach: f64) -> Vec<&Piece> {
-        self.pieces.iter().filter(|p| p.disc.center.distance(x) < reach + p.disc.radius).collect()
-    }
-}
-
-/// What survives a restart.
-impl Fracture {
-    /// Appends the cracks.
-    pub fn save(&self, out: &mut Vec<f64>) {
-        out.extend([self.pieces.len(), self.tips.len(), self.broken.len()].map(|n| n as f64));
-        out.push(self.ready);
-        out.extend(self.pieces.iter().flat_map(Piece::numbers));
-        out.extend(self.tips.iter().flat_map(Tip::numbers));
-        out.extend(self.broken.iter().flatten().map(|&i| f64::from(i)));
-    }
-
-    /// Puts back what `save` gave, with the shell as it was then but for its rest lengths and angles, and returns the rest of the
-    /// numbers; None when they do not fit.
-    pub fn load<'a>(&mut self, shell: &mut Shell, numbers: &'a [f64]) -> Option<&'a [f64]> {
-        let (&[pieces, tips, broken, ready], numbers) = numbers.split_first_chunk()?;
-        let count = |x: f64, size: usize| (x as usize).checked_mul(size);
-        let (piece_numbers, numbers) = numbers.split_at_checked(count(pieces, 10)?)?;
-        let (tip_numbers, numbers) = numbers.split_at_checked(count(tips, 11)?)?;
-        let (broken_numbers, numbers) = numbers.split_at_checked(count(broken, 3)?)?;
-        let nodes = shell.nodes.positions.len();
-        if broken_numbers.iter().any(|&i| i as usize >= nodes) {
-            return None;
-        }
-        let pieces: Vec<Piece> = piece_numbers.as_chunks::<10>().0.iter().map(Piece::from_numbers).collect();
-        let broken: Vec<Broken> = broken_numbers.as_chunks::<3>().0.iter().map(|b| b.map(|x| x as u32)).collect();
-        self.tips = tip_numbers.as_chunks::<11>().0.iter().map(Tip::from_numbers).collect();
-        self.ready = ready;
-        if pieces != self.pieces || broken != self.broken {
-            shell.make_whole(&self.whole);
-            self.added.clear();
-            (self.pieces, self.broken) = (pieces, broken);
-            let mut changes = self.changes(shell, 0);
-            for &[i, ..] in &self.broken {
-                if let Err(place) = changes.binary_search_by_key(&i, |c| c.node) {
-                    changes.insert(place, Change { node: i, list: self.list(&shell.nodes.positions, i) });
-                }
-            }
-            shell.rebuild(&changes, &self.broken, &self.whole);
-        }
-        self.weaken(shell);
-        Some(numbers)
-    }
 }

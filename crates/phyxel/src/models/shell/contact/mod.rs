@@ -252,21 +252,24 @@ impl ShellContact {
             return None;
         }
         let way = self.fastest(points) * dt;
-        if let Some(moved) = self.candidates.moved(&points.positions, way) {
-            return Some(moved);
-        }
-        if !way.is_finite() {
-            return None;
-        }
         let sheets = Sheets {
             positions: &points.positions,
             rest: &points.rest_positions,
+            velocities: &points.velocities,
+            dt,
             halves: &self.halves,
             owners: &self.owners,
             rough: &self.rough,
             smooth: &[],
             vicinity: 0.0,
+            busy: [&[]; 2],
         };
+        if let Some(moved) = self.candidates.moved(&sheets, &self.proxies, way) {
+            return Some(moved);
+        }
+        if !way.is_finite() {
+            return None;
+        }
         self.candidates.make(&sheets, &self.proxies, self.spacing, way);
         Some(way)
     }
