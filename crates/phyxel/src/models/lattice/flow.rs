@@ -24,7 +24,7 @@ pub const LIQUID_RADIUS: f64 = 0.25;
 /// What a step of the liquid did to the world's books.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flowed {
-    /// Work of surface tension and of moving walls [J].
+    /// Work of surface tension, of moving walls, and of the pressure where it corrects the density [J].
     pub work: f64,
 }
 
@@ -127,6 +127,6 @@ impl LatticeModel {
         for (v, &i) in velocities.iter().zip(&particles.members) {
             points.velocities[i as usize] = if sites.dimensions == 2 { v.with_z(0.0) } else { *v };
         }
-        Flowed { work: report.tension_work + liquid.add_impulses(impulses, dt) }
+        Flowed { work: report.tension_work + report.pressure_work + liquid.add_impulses(impulses, dt) }
     }
 }

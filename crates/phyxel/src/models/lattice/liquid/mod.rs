@@ -111,6 +111,9 @@ pub struct LiquidReport {
     pub viscous_iterations: usize,
     /// Work of the surface tension [J].
     pub tension_work: f64,
+    /// Work of the pressure [J]: all of it when it follows from the density, else what it may have done by correcting the density and by
+    /// its own error.
+    pub pressure_work: f64,
 }
 
 impl Liquid {
@@ -213,7 +216,12 @@ impl Liquid {
         let start = self.velocities.clone();
         report.tension_work = self.contract(reference, dt);
         report.viscous_iterations = self.resist(reference, dt);
-        report.pressure = self.press(pressure, reference, dt);
+        let (solved, work) = self.press(pressure, reference, dt);
+        report.pressure = solved;
+        report.pressure_work = match pressure {
+            Pressure::Sound(_) => work,
+            Pressure::Solve { .. } => self.correction_work() + solved.slack * self.unit_energy(reference, dt),
+        };
         let out = self.velocities.iter().zip(&start);
         for (&i, (v, before)) in self.order.iter().zip(out) {
             velocities[i as usize] += (*v - *before).as_dvec3();
@@ -236,6 +244,19 @@ impl Liquid {
             }
         }
         work
+    }
+
+    /// Energy of a unit of scaled pressure in a unit of scaled volume [J].
+    fn unit_energy(&self, reference: f64, dt: f64) -> f64 {
+        reference * (self.support / dt).powi(2) * self.support.powi(self.dimensions.count())
+    }
+
+    /// Pressure times the volume that is given back [J].
+    fn correction_work(&self) -> f64 {
+        let part = f64::from(CORRECTION);
+        let one =
+            |(c, (p, &i)): (f64, (&Particle, &u32))| part * (c - 1.0).max(0.0) * p.volume * self.pressures[i as usize];
+        self.densities().zip(self.particles.iter().zip(&self.order)).map(one).sum()
     }
 
     fn load(&mut self, velocities: &[DVec3], reference: f64) {
@@ -299,7 +320,8 @@ impl Liquid {
         self.viscous.solve(&mut problem, &mut self.velocities)
     }
 
-    fn press(&mut self, pressure: Pressure, reference: f64, dt: f64) -> Solved {
+    /// Finds and applies the pressure; its work [J].
+    fn press(&mut self, pressure: Pressure, reference: f64, dt: f64) -> (Solved, f64) {
         let per_speed = dt / self.support;
         let unit = reference / (per_speed * per_speed);
         self.fill_cells(per_speed as f32);
@@ -327,12 +349,17 @@ impl Liquid {
         }
         pairs::sum(&pairs::Pressure, &self.chunks, &self.rows, &mut self.sums);
         let per_speed = 1.0 / per_speed as f32;
+        let mut work = 0.0;
         for (s, v) in self.velocities.iter_mut().enumerate() {
             let [x, y, z, _] = self.behind[s];
             let push = Vec3::from_array(self.sums[s]) + self.scaled[s] * Vec3::new(x, y, z);
-            *v -= push * (self.cells[s].lightness * per_speed);
+            let change = push * (-self.cells[s].lightness * per_speed);
+            if self.particles[s].mass.is_finite() {
+                work += self.particles[s].mass * f64::from(change.dot(*v + 0.5 * change));
+            }
+            *v += change;
         }
-        solved
+        (solved, work)
     }
 
     /// Gradients, diagonals and the density after the step without pressure.

@@ -41,6 +41,8 @@ struct Unknown {
     before: f32,
     /// Where the matrix is applied.
     ahead: f32,
+    /// Error of the density that is left.
+    excess: f32,
 }
 
 /// Scratch of the solver.
@@ -60,6 +62,8 @@ pub struct Solved {
     pub iterations: usize,
     /// Mean error of the density that is left, over the density at rest.
     pub error: f64,
+    /// Sum of volume times scaled pressure times that error.
+    pub slack: f64,
 }
 
 impl Solver {
@@ -77,7 +81,7 @@ impl Solver {
         self.unknowns.clear();
         self.unknowns.extend(pressures.iter().zip(cells).map(|(&p, cell)| {
             let p = if cell.per_diagonal > 0.0 { p } else { 0.0 };
-            Unknown { now: p, before: p, ahead: p }
+            Unknown { now: p, before: p, ahead: p, excess: 0.0 }
         }));
         self.pushes.resize(cells.len(), Four::default());
         self.moves.resize(cells.len(), Four::default());
@@ -110,6 +114,7 @@ impl Solver {
                 let progress = excess * (next - unknown.now);
                 unknown.before = unknown.now;
                 unknown.now = next;
+                unknown.excess = excess;
                 [error, progress]
             });
             solved.iterations += 1;
@@ -124,8 +129,9 @@ impl Solver {
                 unknown.ahead = (unknown.now + momentum * (unknown.now - unknown.before)).max(0.0);
             }
         }
-        for (p, unknown) in pressures.iter_mut().zip(&self.unknowns) {
+        for ((p, unknown), cell) in pressures.iter_mut().zip(&self.unknowns).zip(cells) {
             *p = unknown.now;
+            solved.slack += f64::from(cell.volume * unknown.now * unknown.excess.abs());
         }
         solved
     }
