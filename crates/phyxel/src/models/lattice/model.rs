@@ -7,6 +7,7 @@ use super::forces::{add_elastic, energies, fit, stable_time_step};
 use super::lists::Lists;
 use super::particles::{Matter, NOBODY, Particles};
 use super::phases::Warmth;
+use super::pieces::Pieces;
 use super::sites::Sites;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
@@ -50,6 +51,7 @@ pub struct LatticeModel {
     /// Forces of the model [N]. Written by `add_forces`.
     pub(super) forces: Vec<DVec3>,
     damper: Damper,
+    pieces: Pieces,
     /// Number of the body in the world and its particles.
     pub(super) parts: Vec<(usize, Range<usize>)>,
     pub(super) seed: u64,
@@ -145,6 +147,7 @@ impl LatticeModel {
         let changed = bonds.update(&Around { sites, matters, particles, lists, seed: self.seed, step, dt });
         if renewed || changed {
             self.contacts.find(particles, bonds, lists, sites);
+            self.pieces.find(particles, bonds);
         }
         fit(particles, bonds, sites);
     }
@@ -167,6 +170,7 @@ impl LatticeModel {
         self.particles.gather_velocities(points);
         if self.matters.iter().any(|m| m.damping > 0.0) {
             self.damper.damp(&mut self.particles, &self.bonds, sites, &self.matters, dt);
+            self.pieces.damp(&mut self.particles, &self.matters, sites.dimensions, dt);
         }
         for (v, &i) in self.particles.velocities.iter().zip(&self.particles.members) {
             points.velocities[i as usize] = if sites.dimensions == 2 { v.with_z(0.0) } else { *v };
