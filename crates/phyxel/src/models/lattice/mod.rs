@@ -26,6 +26,7 @@ mod phases;
 mod pieces;
 mod sampling;
 mod sites;
+mod squeeze;
 mod state;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::particles::{Matter, NOBODY, Particles};
 use super::phases::Warmth;
 use super::pieces::Pieces;
 use super::sites::Sites;
+use super::squeeze::Squeeze;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
@@ -52,6 +53,7 @@ pub struct LatticeModel {
     pub(super) forces: Vec<DVec3>,
     damper: Damper,
     pieces: Pieces,
+    squeeze: Squeeze,
     /// Number of the body in the world and its particles.
     pub(super) parts: Vec<(usize, Range<usize>)>,
     pub(super) seed: u64,
@@ -159,6 +161,10 @@ impl LatticeModel {
         add_elastic(&self.particles, &self.bonds, sites, &self.matters, &mut self.forces);
         let touching = Touching { particles: &self.particles, sites, matters: &self.matters, dt };
         self.contacts.add_forces(&touching, &mut self.forces);
+        if Squeeze::acts(&self.matters) {
+            self.squeeze.find(&self.particles, &self.lists, sites, &self.matters);
+            self.squeeze.add_forces(&self.particles, &self.lists, sites, &self.matters, &mut self.forces);
+        }
         for (force, &i) in self.forces.iter().zip(&self.particles.members) {
             points.forces[i as usize] += *force;
         }
@@ -185,6 +191,12 @@ impl LatticeModel {
         let kept = self.particles.rotations.clone();
         fit(&mut self.particles, &self.bonds, sites);
         energies(&self.particles, &self.bonds, sites, &self.matters, &mut self.energies);
+        if Squeeze::acts(&self.matters) {
+            self.squeeze.find(&self.particles, &self.lists, sites, &self.matters);
+            for (i, energy) in self.energies.iter_mut().enumerate() {
+                *energy += self.squeeze.energy(i, &self.particles, sites, &self.matters);
+            }
+        }
         self.particles.rotations = kept;
         let contact = self.contacts.energies();
         for (body, range) in &self.parts {

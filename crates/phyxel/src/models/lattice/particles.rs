@@ -10,6 +10,8 @@ use glam::{DMat3, DVec3};
 pub const NOBODY: u32 = u32::MAX;
 /// Stiffness against collapse, in that of a bond.
 const CRUSH: f64 = 2.0;
+/// Yield bound below which matter is plastic and feels pressure.
+const PLASTIC: f64 = 0.6;
 /// What the scatter of strengths is drawn for.
 const STRENGTHS: u64 = 0x5354_5245_4e47;
 
@@ -47,6 +49,8 @@ pub struct Matter {
     pub stiffness: f64,
     /// Stiffness against collapse of bonds that are too short, in that of a bond.
     pub crush: f64,
+    /// Modulus against being squeezed together [Pa]; 0: bonds alone resist.
+    pub squeeze: f64,
     /// Young's modulus [Pa].
     pub young: f64,
     /// Mass per volume [kg/m³].
@@ -74,6 +78,7 @@ impl Matter {
         Self {
             stiffness: 2.0 * material.young * sites.cell_volume / sites.moment,
             crush: CRUSH,
+            squeeze: if own.yield_bound < PLASTIC { material.young } else { 0.0 },
             young: material.young,
             density: material.density,
             damping: material.damping,

@@ -86,8 +86,10 @@ fn a_block_at_rest_has_no_energy() {
 
 #[test]
 fn forces_are_the_gradient_of_the_energy() {
-    for dimensions in [2, 3] {
-        let (mut model, mut points) = block(dimensions, DVec3::splat(0.2), &material(None));
+    for (dimensions, yield_bound) in [(2, 0.8), (3, 0.8), (2, 0.3), (3, 0.3)] {
+        let mut matter = material(None);
+        matter.lattice = matter.lattice.map(|l| LatticeSpec { yield_bound, ..l });
+        let (mut model, mut points) = block(dimensions, DVec3::splat(0.2), &matter);
         // Squeezed so that some bonds are crushed.
         points.positions.iter_mut().for_each(|p| p.x *= 0.78);
         shake(&mut points, dimensions, 0.003);
