@@ -115,8 +115,21 @@ impl World {
         }
         check_held(&shells, &bodies)?;
         let mut body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled, &shells, &points));
-        // Lattices meet each other, and themselves, particle by particle.
-        lattice_bodies.iter().for_each(|l| body_contacts.exclude(l.body));
+        // Lattices meet each other particle by particle; their skins, which other bodies feel, must stay whole for that.
+        for lattice in &lattice_bodies {
+            let material = &lattice.material;
+            let whole = material.lattice.is_some_and(|l| l.break_strain.is_none() && l.yield_bound >= 0.6);
+            let others = scene.bodies.iter().any(|b| b.model != ModelKind::Lattice);
+            match others
+                && whole
+                && !lattice.liquid
+                && !material.can_melt()
+                && scene.bodies[lattice.body].dimensions == 3
+            {
+                true => body_contacts.add_lattice(lattice.body),
+                false => body_contacts.exclude(lattice.body),
+            }
+        }
         let excluded = |b: u32| lattice.manages(b as usize);
         let overlaps = body_contacts.overlaps().iter().filter(|o| !excluded(o.body_a) && !excluded(o.body_b));
         warnings.extend(overlaps.map(|o| describe_overlap(o, &bodies)));

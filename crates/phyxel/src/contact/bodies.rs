@@ -140,6 +140,12 @@ impl Bodies {
         self.found = false;
     }
 
+    /// Says that a body is a lattice: lattices see each other particle by particle, not here.
+    pub fn add_lattice(&mut self, body: usize) {
+        self.candidates.add_lattice(body);
+        self.found = false;
+    }
+
     /// What is kept from step to step, for restarts: how far each skin point was dragged since it sticks [m].
     pub fn state(&self) -> &[DVec3] {
         &self.drags

@@ -33,6 +33,8 @@ pub(super) struct Candidates {
     excluded: Vec<bool>,
     /// Bodies that are sheets, which do not see each other here.
     sheets: Vec<usize>,
+    /// Bodies that are lattices, which do not either.
+    lattices: Vec<usize>,
 }
 
 /// Boxes around the positions and the velocities of a skin.
@@ -86,6 +88,12 @@ impl Candidates {
         self.made_at.clear();
     }
 
+    /// Says that a body is a lattice.
+    pub fn add_lattice(&mut self, body: usize) {
+        self.lattices.push(body);
+        self.forget();
+    }
+
     /// Says that a body is a sheet.
     pub fn add_sheet(&mut self, body: usize) {
         self.sheets.push(body);
@@ -93,13 +101,19 @@ impl Candidates {
 
     /// Forgets all lists.
     pub fn forget(&mut self) {
-        *self = Self { sheets: std::mem::take(&mut self.sheets), ..Self::default() };
+        *self = Self {
+            sheets: std::mem::take(&mut self.sheets),
+            lattices: std::mem::take(&mut self.lattices),
+            excluded: std::mem::take(&mut self.excluded),
+            ..Self::default()
+        };
     }
 
     /// Whether two bodies do not see each other.
     fn is_excluded(&self, a: usize, b: usize) -> bool {
         let out = |body: usize| self.excluded.get(body) == Some(&true);
-        out(a) || out(b) || (self.sheets.contains(&a) && self.sheets.contains(&b))
+        let both = |kind: &[usize]| kind.contains(&a) && kind.contains(&b);
+        out(a) || out(b) || both(&self.sheets) || both(&self.lattices)
     }
 
     /// Makes the lists anew if a skin point has moved too far since they were made.

@@ -32,6 +32,8 @@ mod state;
 #[cfg(test)]
 mod fracture_tests;
 #[cfg(test)]
+mod phase_tests;
+#[cfg(test)]
 mod tests;
 
 pub use bonds::{Around, Bonds, Incoming, breaks};

@@ -22,11 +22,13 @@ const NEAR: f64 = 1.5;
 const DRAWN: f64 = 0.5;
 /// ... and is vacant when nothing solid lies within this many.
 const VACANT: f64 = 0.6;
-/// Distance from its site within which a particle freezes, in spacings; for one that must freeze ...
+/// Distance from its site within which a particle freezes, in spacings, just below the melting temperature ...
 const TOLERANCE: f64 = 0.2;
-/// ... it is this.
-const LOOSE_TOLERANCE: f64 = 0.5;
-/// Solid neighbors that must agree on a site.
+/// ... and far below it: what is quenched freezes with more faults.
+const LOOSE_TOLERANCE: f64 = 0.4;
+/// Kelvins that are far below.
+const QUENCHED: f64 = 50.0;
+/// Solid neighbors that must agree on a site; one is enough half way to `QUENCHED`.
 const AGREED: u32 = 2;
 /// Rate at which cold liquid is drawn to its site and comes to rest there [1/s].
 const DRAW: f64 = 20.0;
@@ -273,12 +275,12 @@ impl LatticeModel {
         };
         let solids: Vec<SolidNeighbor> = self.lists.of(i).iter().filter(solid).map(seen).collect();
         let site = find_site(particles.positions[i], &solids, sites);
+        let agreed = if below < 0.5 * QUENCHED { AGREED } else { 1 };
         let alone = if must { FORCED_NUCLEATION.max(matter.rates[2]) } else { matter.rates[2] };
         let rate = match &site {
             None => alone * below,
             Some(site) => {
-                let tolerance = if must { LOOSE_TOLERANCE } else { TOLERANCE };
-                let agreed = if must { 1 } else { AGREED };
+                let tolerance = TOLERANCE + (LOOSE_TOLERANCE - TOLERANCE) * (below / QUENCHED).min(1.0);
                 let misfit = particles.positions[i].distance(site.target);
                 let fits = site.agreed >= agreed && misfit < tolerance * sites.spacing;
                 let cold = Cold {
@@ -291,7 +293,7 @@ impl LatticeModel {
             }
         };
         let freezes = rate > 0.0 && self.draw_number(i, step) < 1.0 - (-rate * dt).exp();
-        let drawn = site.filter(|s| s.agreed >= if must { 1 } else { AGREED });
+        let drawn = site.filter(|s| s.agreed >= agreed);
         (freezes || drawn.is_some()).then_some(Drawn { particle: i, site: drawn, freezes })
     }
 
