@@ -292,6 +292,16 @@ pub enum Instructions {
 }
 
 impl Instructions {
+    /// Of passes for the base, AVX2 and AVX2 with fused multiply-add those that this machine can run.
+    #[cfg(target_arch = "x86_64")]
+    pub fn pick<T>(self, [base, avx2, avx2_fma]: [T; 3]) -> T {
+        match self {
+            Self::Avx2 if self.available() => avx2,
+            Self::Avx2Fma | Self::Avx512 if self.available() => avx2_fma,
+            _ => base,
+        }
+    }
+
     /// Whether this machine can run it.
     pub fn available(self) -> bool {
         #[cfg(target_arch = "x86_64")]

@@ -310,14 +310,11 @@ impl Passes {
     /// The passes for an instruction set; the base ones where it is not available.
     pub fn select(instructions: Instructions) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if instructions.available() {
-            match instructions {
-                Instructions::Base => {}
-                Instructions::Avx2 => return avx2::PASSES,
-                Instructions::Avx2Fma | Instructions::Avx512 => return avx2_fma::PASSES,
-            }
+        return instructions.pick([base::PASSES, avx2::PASSES, avx2_fma::PASSES]);
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = instructions;
+            base::PASSES
         }
-        let _ = instructions;
-        base::PASSES
     }
 }
