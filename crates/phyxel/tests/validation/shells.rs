@@ -478,6 +478,12 @@ fn cylinder(radius: f64, length: f64, spacing: f64, start: Start) -> Nodes {
 #[test]
 #[ignore = "slow: thousands of nodes"]
 fn pinched_cylinder() {
+    pinched_cylinder_at(15.0);
+}
+
+#[test]
+#[ignore = "slow: thousands of nodes"]
+fn pinched_cylinder_finer() {
     pinched_cylinder_at(13.0);
 }
 
