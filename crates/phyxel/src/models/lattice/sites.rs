@@ -123,7 +123,8 @@ impl Sites {
     #[inline]
     pub fn nearest(&self, place: DVec3) -> u8 {
         let y = self.integers * place;
-        if !(y.abs().max_element() < f64::from(SPAN) - 0.5) {
+        let inside = y.abs().max_element() < f64::from(SPAN) - 0.5;
+        if !inside {
             return NO_SLOT;
         }
         let k = if self.dimensions == 3 { even(y) } else { hexagonal(y) };
