@@ -67,7 +67,7 @@ fn cold_liquid_joins_the_lattice_layer_by_layer() {
     let mut frozen = Vec::new();
     for n in 0..(0.4 / dt) as u64 {
         step(&mut model, &mut points, dt, n);
-        if n % 50 == 49 {
+        if n % 25 == 24 {
             frozen.push(1.0 - model.particles().phases.iter().filter(|p| **p == Phase::Liquid).count() as f64 / liquid);
         }
     }
