@@ -39,25 +39,25 @@ material = {{ density = 1000, viscosity = "1 mPa s" }}
 #[test]
 fn rest_tank() {
     let (width, depth, spacing) = (0.4, 0.3, 0.02);
-    let mut world = water(width, depth, width, spacing, 10.0, 5.0);
-    run(&mut world, 40);
+    let mut world = water(width, depth, width, spacing, 50.0, 5.0);
+    run(&mut world, 200);
     let count = world.points().len() as f64;
     let filled = count * world.points().volumes[0] / width;
     let (mut slope, mut bottom, mut worst, mut height, mut rms) = (0.0, 0.0, 0.0f64, 0.0, 0.0);
-    for _ in 0..10 {
+    for _ in 0..50 {
         run(&mut world, 1);
         let (points, pressures) = (world.points(), &world.lattice().particles().pressures);
         let inner = (0..points.len())
             .map(|i| (filled - points.positions[i].y, pressures[i]))
             .filter(|(d, _)| *d > 2.0 * spacing && *d < filled - 2.0 * spacing);
         let (at_bottom, steep) = line(inner, filled);
-        slope += 0.1 * steep;
-        bottom += 0.1 * at_bottom;
+        slope += 0.02 * steep;
+        bottom += 0.02 * at_bottom;
         let deep = |(i, _): &(u32, f64)| points.positions[*i as usize].y < filled - 2.0 * spacing;
         let densities = world.lattice().liquid_densities();
         worst = densities.filter(deep).fold(worst, |m, (_, d)| m.max((d - 1.0).abs()));
-        height += 0.1 * 2.0 * points.positions.iter().map(|p| p.y).sum::<f64>() / count;
-        rms += 0.1 * (points.velocities.iter().map(|v| v.length_squared()).sum::<f64>() / count).sqrt();
+        height += 0.02 * 2.0 * points.positions.iter().map(|p| p.y).sum::<f64>() / count;
+        rms += 0.02 * (points.velocities.iter().map(|v| v.length_squared()).sum::<f64>() / count).sqrt();
     }
     check("fluid-rest-tank pressure_slope", Want::Near(9810.0), [0.05, 0.01], 0.05, slope);
     check("fluid-rest-tank bottom_pressure", Want::Near(9810.0 * filled), [0.07, 0.02], 0.07, bottom);

@@ -11,8 +11,9 @@ use glam::DVec3;
 /// Part of a spacing that the fastest liquid particle may go in a step, and that a free fall from rest may.
 const TRAVEL: f64 = 0.4;
 const FALL: f64 = 0.02;
-/// Mean error of the density at which the pressure is good enough. Half as much again per step would be seen as a tremor.
-const TOLERANCE: f64 = 2e-4;
+/// Mean error of the density at which the pressure is good enough. A pool whose pressure is left
+/// with more trembles.
+const TOLERANCE: f64 = 1e-4;
 /// Speed of sound of the explicit scheme over the highest speed expected.
 const SOUND: f64 = 10.0;
 /// Kinematic viscosity that smooths motion between neighbors, over spacing times the speed of a fall by a spacing.

@@ -52,8 +52,7 @@ pub(super) fn sum<const N: usize, R: Record<N>, T: Send>(
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the processor has AVX2 and FMA; lists hold slots only, and there is a record for each.
             true => unsafe { sum_wide(chunk, c * CHUNK, records, out, &finish) },
-            // SAFETY: as above.
-            _ => unsafe { sum_chunk::<false, N, R, T>(chunk, c * CHUNK, records, out, &finish) },
+            _ => sum_plain(chunk, c * CHUNK, records, out, &finish),
         }
     };
     let tasks = chunks.par_iter().zip(out.par_chunks_mut(CHUNK)).enumerate();
@@ -77,12 +76,57 @@ unsafe fn sum_wide<const N: usize, R: Record<N>, T>(
     out: &mut [T],
     finish: &impl Fn(usize, [f32; N], &mut T) -> [f32; 2],
 ) -> [f64; 2] {
-    // SAFETY: the caller vouches for the lists.
-    unsafe { sum_chunk::<true, N, R, T>(chunk, first, records, out, finish) }
+    let mut total = [0.0f64; 2];
+    for (k, out) in out.iter_mut().enumerate() {
+        let (indices, slopes) = chunk.of(k);
+        // SAFETY: the caller vouches for the indices and for the processor.
+        let sum = unsafe { add_up_wide::<N, R>(indices, slopes, records) };
+        let [a, b] = finish(first + k, sum, out);
+        total = add(total, [f64::from(a), f64::from(b)]);
+    }
+    total
 }
 
-#[inline(always)]
-unsafe fn sum_chunk<const FMA: bool, const N: usize, R: Record<N>, T>(
+/// Σ g record over one list, in four sums that hide the latency of the additions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi2")]
+#[inline]
+unsafe fn add_up_wide<const N: usize, R: Record<N>>(indices: &[u32], slopes: &[f32], records: &[R]) -> [f32; N] {
+    use std::arch::x86_64::*;
+    let mut out = [0.0f32; N];
+    let blocks = indices.as_chunks::<LANES>().0.iter().zip(slopes.as_chunks::<LANES>().0);
+    // Compilers take such loops apart into single numbers when left alone.
+    if N == 4 {
+        let mut sums = [_mm_setzero_ps(); 4];
+        for (indices, slopes) in blocks {
+            for l in 0..LANES {
+                // SAFETY: the caller vouches for the indices; records are of four numbers.
+                let record = unsafe { _mm_loadu_ps(records.get_unchecked(indices[l] as usize).get().as_ptr()) };
+                sums[l % 4] = _mm_fmadd_ps(_mm_set1_ps(slopes[l]), record, sums[l % 4]);
+            }
+        }
+        let sum = _mm_add_ps(_mm_add_ps(sums[0], sums[1]), _mm_add_ps(sums[2], sums[3]));
+        // SAFETY: there are four numbers.
+        unsafe { _mm_storeu_ps(out.as_mut_ptr(), sum) };
+    } else {
+        assert!(N == 8, "records are of four or eight numbers");
+        let mut sums = [_mm256_setzero_ps(); 4];
+        for (indices, slopes) in blocks {
+            for l in 0..LANES {
+                // SAFETY: the caller vouches for the indices; records are of eight numbers.
+                let record = unsafe { _mm256_loadu_ps(records.get_unchecked(indices[l] as usize).get().as_ptr()) };
+                sums[l % 4] = _mm256_fmadd_ps(_mm256_set1_ps(slopes[l]), record, sums[l % 4]);
+            }
+        }
+        let sum = _mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3]));
+        // SAFETY: there are eight numbers.
+        unsafe { _mm256_storeu_ps(out.as_mut_ptr(), sum) };
+    }
+    out
+}
+
+/// The same on any machine, without fused multiply-add.
+fn sum_plain<const N: usize, R: Record<N>, T>(
     chunk: &Chunk,
     first: usize,
     records: &[R],
@@ -92,16 +136,11 @@ unsafe fn sum_chunk<const FMA: bool, const N: usize, R: Record<N>, T>(
     let mut total = [0.0f64; 2];
     for (k, out) in out.iter_mut().enumerate() {
         let (indices, slopes) = chunk.of(k);
-        // Four sums hide the latency of the additions.
         let mut sums = [[0.0f32; N]; 4];
-        for (indices, slopes) in indices.as_chunks::<LANES>().0.iter().zip(slopes.as_chunks::<LANES>().0) {
-            for l in 0..LANES {
-                // SAFETY: the caller vouches for the indices.
-                let record = unsafe { records.get_unchecked(indices[l] as usize) }.get();
-                let sum = &mut sums[l % 4];
-                for n in 0..N {
-                    sum[n] = if FMA { slopes[l].mul_add(record[n], sum[n]) } else { slopes[l] * record[n] + sum[n] };
-                }
+        for (l, (&j, &slope)) in indices.iter().zip(slopes).enumerate() {
+            let record = records[j as usize].get();
+            for n in 0..N {
+                sums[l % 4][n] += slope * record[n];
             }
         }
         let mut sum = [0.0; N];

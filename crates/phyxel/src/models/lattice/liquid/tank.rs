@@ -1,7 +1,7 @@
 //! Matter in a box of planes, stepped by itself, for tests.
 
 use crate::contact::{Collider, Colliders};
-use crate::geometry::HalfSpace;
+use crate::geometry::{HalfSpace, Sphere};
 use crate::models::lattice::liquid::{Dimensions, Liquid, LiquidReport, Particle, Pressure};
 use crate::points::Points;
 use glam::DVec3;
@@ -70,6 +70,15 @@ impl Tank {
             iterations: 0,
             steps: 0,
         }
+    }
+
+    /// Puts a ball that stands still into it.
+    pub fn add_ball(&mut self, middle: DVec3, radius: f64) {
+        let mut list = self.colliders.list.clone();
+        list.push(Collider::new("ball", Arc::new(Sphere { radius })).with_pose(middle, DVec3::ZERO));
+        let spacing = self.points.spacings[0];
+        self.colliders = Colliders::new(list);
+        self.colliders.set_radii(vec![0.25 * spacing; self.points.len()]);
     }
 
     /// Looks around before a step of `dt`.

@@ -173,6 +173,37 @@ fn a_drop_swings_with_its_tension() {
 }
 
 #[test]
+fn a_submerged_ball_feels_its_buoyancy_and_nothing_enters_it() {
+    let (d, r, middle) = (0.02, 0.06, DVec3::new(0.13, 0.1, 0.13));
+    let top = DVec3::new(0.26, 0.24, 0.26);
+    let mut places = lattice(Dimensions::Three, d, DVec3::ZERO, top);
+    places.retain(|p| p.distance(middle) > r + 0.4 * d);
+    let planes = [(DVec3::Y, 0.0), (DVec3::X, 0.0), (-DVec3::X, -top.x), (DVec3::Z, 0.0), (-DVec3::Z, -top.z)];
+    let mut tank = Tank::new(Dimensions::Three, d, &places, &planes);
+    tank.add_ball(middle, r);
+    tank.viscosity = 1.0;
+    let (dt, mut impulses) = (0.005, vec![DVec3::ZERO; 6]);
+    for step in 0..160 {
+        tank.step(dt);
+        if step == 80 {
+            impulses.fill(DVec3::ZERO);
+        }
+        tank.liquid.add_impulses(&mut impulses, dt);
+        impulses[5] += tank.colliders.impulse(5);
+    }
+    let force = -impulses[5] / (79.0 * dt);
+    // The liquid's volume ends where the pressure holds it, a little off the face.
+    let weight = 1000.0 * 9.81 * 4.0 / 3.0 * std::f64::consts::PI * r.powi(3);
+    assert!((force.y / weight - 1.0).abs() < 0.12, "{force} N, displaced weight {weight} N");
+    assert!(force.with_y(0.0).length() < 0.08 * weight, "{force}");
+    let nearest = tank.points.positions.iter().fold(1.0, |m: f64, p| m.min(p.distance(middle) - r));
+    assert!(nearest > 0.2 * d, "{nearest}");
+    let carried: f64 = impulses[0].y / (79.0 * dt);
+    let whole = places.len() as f64 * tank.points.masses[0] * 9.81 + weight;
+    assert!((carried / whole - 1.0).abs() < 0.1, "the floor carries {carried} N of {whole} N");
+}
+
+#[test]
 fn the_same_bits_on_any_number_of_threads() {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
