@@ -60,7 +60,7 @@ pub const CASES: &[Case] = &[
     Case { name: "foil-implicit", model: "shell", measure: || foil("implicit", 64) },
     Case { name: "lattice-20k", model: "lattice", measure: lattice },
     Case { name: "liquid-20k", model: "lattice", measure: || liquid(27, 96) },
-    Case { name: "liquid-100k", model: "lattice", measure: || liquid(46, 24) },
+    Case { name: "liquid-100k", model: "lattice", measure: || liquid(46, 48) },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
