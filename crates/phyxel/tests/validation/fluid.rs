@@ -46,9 +46,11 @@ fn rest_tank() {
     let (mut slope, mut bottom, mut worst, mut height, mut rms) = (0.0, 0.0, 0.0f64, 0.0, 0.0);
     for _ in 0..50 {
         run(&mut world, 1);
-        let (points, pressures) = (world.points(), &world.lattice().particles().pressures);
-        let inner = (0..points.len())
-            .map(|i| (filled - points.positions[i].y, pressures[i]))
+        let points = world.points();
+        let inner = world
+            .lattice()
+            .liquid_pressures()
+            .map(|(i, pressure)| (filled - points.positions[i as usize].y, pressure))
             .filter(|(d, _)| *d > 2.0 * spacing && *d < filled - 2.0 * spacing);
         let (at_bottom, steep) = line(inner, filled);
         slope += 0.02 * steep;

@@ -2,6 +2,7 @@
 //! solid ones take part as what is pushed.
 
 use super::LatticeModel;
+use super::liquid::kernel::pressure_force;
 use super::liquid::{Dimensions, Liquid, Particle, Pressure, SUPPORT};
 use super::particles::Phase;
 use crate::contact::Colliders;
@@ -39,6 +40,13 @@ impl LatticeModel {
     pub fn liquid_densities(&self) -> impl Iterator<Item = (u32, f64)> {
         let liquid = self.liquid.iter();
         liquid.flat_map(|l| l.order().iter().map(|&k| self.particles.members[k as usize]).zip(l.densities()))
+    }
+
+    /// Pressure of the liquid at each point of the model [Pa]: the point and the pressure of a continuum that pushes as much.
+    pub fn liquid_pressures(&self) -> impl Iterator<Item = (u32, f64)> {
+        let flat = self.sites.as_ref().is_some_and(|s| s.dimensions == 2);
+        let force = pressure_force(if flat { Dimensions::Two } else { Dimensions::Three });
+        self.particles.members.iter().zip(&self.particles.pressures).map(move |(&i, p)| (i, p * force))
     }
 
     /// Whether any particle takes part in a lattice.

@@ -119,7 +119,7 @@ pub struct Particles {
     pub rest_rotations: Vec<DMat3>,
     /// Strength relative to the material's. Written at set-up.
     pub strengths: Vec<f32>,
-    /// Pressure of the liquid [Pa]; the next solve begins with it. Written by `flow`.
+    /// Pressure in the sums of the liquid [Pa], see `liquid_pressures`; the next solve begins with it. Written by `flow`.
     pub pressures: Vec<f64>,
 }
 

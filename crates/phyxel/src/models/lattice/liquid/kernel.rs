@@ -66,6 +66,13 @@ pub fn rest_density(dimensions: Dimensions) -> f64 {
     lattice_sum(dimensions, |_| true)
 }
 
+/// Force of a pressure that grows evenly through the lattice over that in a continuum: sums over so few neighbors fall short by 3 %. A
+/// pressure that holds matter is higher than it would be by as much.
+pub fn pressure_force(dimensions: Dimensions) -> f64 {
+    let sum = lattice_sum_of(dimensions, |_| true, |q| -slope(q) * q);
+    sum / f64::from(dimensions.count()) / rest_density(dimensions)
+}
+
 /// Height of a close-packed layer over the spacing.
 fn layer(dimensions: Dimensions) -> f64 {
     match dimensions {
@@ -80,8 +87,13 @@ pub fn wall_share(dimensions: Dimensions, table: &WallTable) -> f64 {
     table.at(0.5 * layer(dimensions) / SUPPORT).0.powi(2) / missing
 }
 
-/// Sum over the close-packed layers that are wanted.
+/// Sum of the kernel over the close-packed layers that are wanted.
 fn lattice_sum(dimensions: Dimensions, wanted: impl Fn(i32) -> bool) -> f64 {
+    lattice_sum_of(dimensions, wanted, shape)
+}
+
+/// Sum of volume times `value(q)` over the close-packed layers that are wanted.
+fn lattice_sum_of(dimensions: Dimensions, wanted: impl Fn(i32) -> bool, value: impl Fn(f64) -> f64) -> f64 {
     let reach = SUPPORT.ceil() as i32 + 1;
     let axis = || -reach..=reach;
     let height = if dimensions == Dimensions::Three { axis() } else { 0..=0 };
@@ -94,7 +106,7 @@ fn lattice_sum(dimensions: Dimensions, wanted: impl Fn(i32) -> bool) -> f64 {
         let x = l + 0.5 * (m + n);
         let y = 0.75f64.sqrt() * m + (1.0f64 / 12.0).sqrt() * n;
         let z = (2.0f64 / 3.0).sqrt() * n;
-        sum += shape((x * x + y * y + z * z).sqrt() / SUPPORT);
+        sum += value((x * x + y * y + z * z).sqrt() / SUPPORT);
     }
     sum * dimensions.norm() * dimensions.cell_volume() / SUPPORT.powi(dimensions.count())
 }
@@ -174,7 +186,9 @@ mod tests {
     #[test]
     fn matter_at_rest_is_nearly_of_density_one() {
         assert!((rest_density(Dimensions::Three) - 0.996_560).abs() < 1e-6);
-        assert!((rest_density(Dimensions::Two) - 1.0).abs() < 0.02);
+        assert!((rest_density(Dimensions::Two) - 0.998_685).abs() < 1e-6);
+        assert!((pressure_force(Dimensions::Two) - 0.973_637).abs() < 1e-6);
+        assert!((pressure_force(Dimensions::Three) - 0.970_545).abs() < 1e-6);
     }
 
     #[test]
