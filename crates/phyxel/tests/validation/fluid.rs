@@ -47,12 +47,10 @@ fn rest_tank() {
     for _ in 0..50 {
         run(&mut world, 1);
         let points = world.points();
-        let inner = world
-            .lattice()
-            .liquid_pressures()
-            .map(|(i, pressure)| (filled - points.positions[i as usize].y, pressure))
-            .filter(|(d, _)| *d > 2.0 * spacing && *d < filled - 2.0 * spacing);
-        let (at_bottom, steep) = line(inner, filled);
+        let depth = |i: u32| filled - points.positions[i as usize].y;
+        let known = world.lattice().liquid_pressures().map(|(i, pressure)| (depth(i), pressure));
+        let inner: Vec<_> = known.filter(|(d, _)| *d > 2.0 * spacing && *d < filled - 2.0 * spacing).collect();
+        let (at_bottom, steep) = line(inner.into_iter(), filled);
         slope += 0.02 * steep;
         bottom += 0.02 * at_bottom;
         let deep = |(i, _): &(u32, f64)| points.positions[*i as usize].y < filled - 2.0 * spacing;
