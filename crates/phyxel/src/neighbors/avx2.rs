@@ -8,7 +8,7 @@ use std::arch::x86_64::{
 };
 
 /// For each mask of kept lanes the order that brings them to the front.
-static FRONT: [[u32; 8]; 256] = {
+pub(crate) static FRONT: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut mask = 0;
     while mask < 256 {

@@ -12,6 +12,8 @@ mod grid;
 mod linked;
 mod neighborhoods;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::FRONT;
 pub use grid::{Grid, cell_order};
 pub use linked::{BOND_REACH, Linker, Matter, TOUCH_REACH};
 pub use neighborhoods::Neighborhoods;

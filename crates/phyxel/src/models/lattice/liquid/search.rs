@@ -227,7 +227,7 @@ impl Around {
                 if mask == 0 {
                     continue;
                 }
-                let front = _mm256_loadu_si256(FRONT[mask].as_ptr().cast());
+                let front = _mm256_loadu_si256(crate::neighbors::FRONT[mask].as_ptr().cast());
                 let slots = _mm256_loadu_si256(self.slots.as_ptr().add(k).cast());
                 _mm256_storeu_si256(indices.as_mut_ptr().add(kept).cast(), _mm256_permutevar8x32_epi32(slots, front));
                 _mm256_storeu_ps(self.near.as_mut_ptr().add(kept), _mm256_permutevar8x32_ps(r2, front));
@@ -275,22 +275,3 @@ impl Around {
         (whole, found)
     }
 }
-
-/// For each mask of kept lanes the order that brings them to the front.
-#[cfg(target_arch = "x86_64")]
-static FRONT: [[u32; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut mask = 0;
-    while mask < 256 {
-        let (mut lane, mut kept) = (0, 0);
-        while lane < 8 {
-            if mask >> lane & 1 == 1 {
-                table[mask][kept] = lane;
-                kept += 1;
-            }
-            lane += 1;
-        }
-        mask += 1;
-    }
-    table
-};
