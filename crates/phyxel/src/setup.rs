@@ -1,35 +1,35 @@
 //! Scene to World: shapes are built, sampled, put in cell order and handed to the models.
 
+mod declared;
 mod lattice;
+mod remarks;
 mod shell;
 
+use declared::{add_force, add_pin, add_probe, awaited};
 use lattice::{add_lattice, shared_sites};
+use remarks::{describe_buried, describe_flat, describe_overlap};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
 
 use crate::body::{Body, Region};
-use crate::contact::{Bodies, Collider, Colliders, ContactBody, ContactSurface, Overlap};
+use crate::contact::{Bodies, Collider, Colliders, ContactBody, ContactSurface};
 use crate::events::Event;
-use crate::external::{ExternalForce, Load};
 use crate::frame::ColliderLook;
 use crate::geometry::{Bounds, Built, Files, Placed, Pose, ShapeLibrary, build};
 use crate::guard::Guard;
 use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
-use crate::measure::{Probe, Target, count_pieces};
-use crate::models::lattice::{LIQUID_RADIUS, LatticeBody, LatticeModel};
+use crate::measure::{Probe, count_pieces};
+use crate::models::lattice::{LIQUID_RADIUS, LatticeModel};
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
-use crate::models::shell::loads::Wind;
-use crate::models::shell::{Shell, ShellModel};
-use crate::motion::Motion;
+use crate::models::shell::ShellModel;
 use crate::neighbors::cell_order;
-use crate::pins::Pin;
 use crate::points::Points;
 use crate::sampling::{SampleSize, SurfacePatch, color_by_mesh, paint_of, sample_surfels, sample_volume};
 use crate::scene::{
-    BodySpec, EventAction, EventSpec, EventTime, ForceKind, ForceSpec, Integrator, MaterialSpec, Measure, ModelKind,
-    PinSpec, ProbeSpec, RegionPlace, RegionSpec, Scene, ShapeKind, SurfaceKind,
+    BodySpec, EventAction, EventSpec, EventTime, Integrator, MaterialSpec, ModelKind, RegionPlace, RegionSpec, Scene,
+    ShapeKind, SurfaceKind,
 };
 use crate::surface::{Carrier, Surfels};
 use crate::world::{Surface, World};
@@ -360,52 +360,6 @@ fn contact_bodies(bodies: &[Body], sampled: &[Sampled], shells: &ShellModel, poi
     bodies.iter().zip(sampled).enumerate().map(one).collect()
 }
 
-fn describe_overlap(overlap: &Overlap, bodies: &[Body]) -> String {
-    let name = |b: u32| &bodies[b as usize].name;
-    format!(
-        "bodies '{}' and '{}' overlap at the start by {:.3} m ({} points); they are pushed apart gently",
-        name(overlap.body_a),
-        name(overlap.body_b),
-        overlap.depth,
-        overlap.points
-    )
-}
-
-/// Points without stiffness in some direction, if there are any.
-fn describe_flat(mls: &MlsModel, shells: &ShellModel, lattices: &[LatticeBody]) -> Option<String> {
-    let shell = |i: usize| {
-        shells.ranges().any(|(_, range)| range.contains(&i)) || lattices.iter().any(|l| l.range.contains(&i))
-    };
-    let ranks = mls.stencils().ranks.iter().enumerate().filter(|(i, _)| !shell(*i));
-    let (count, flat) = ranks.fold((0, 0), |(n, flat), (_, &rank)| (n + 1, flat + usize::from(rank < 3)));
-    (flat > 0).then(|| {
-        format!(
-            "{flat} of {count} points have too few neighbors or lie in a plane with them: no stiffness across it; \
-             a smaller spacing helps"
-        )
-    })
-}
-
-/// Bodies that start inside a collider.
-fn describe_buried(colliders: &Colliders, bodies: &[Body], points: &Points) -> Vec<String> {
-    let mut found = Vec::new();
-    for collider in &colliders.list {
-        for body in bodies {
-            let depth = |i: usize| -collider.distance(points.positions[i]);
-            let inside = body.range.clone().map(depth).filter(|&d| d > 0.0);
-            let (count, deepest) = inside.fold((0, 0.0), |(n, most), d| (n + 1, f64::max(most, d)));
-            if count > 0 {
-                found.push(format!(
-                    "body '{}' starts inside collider '{}' ({count} points, up to {deepest:.3} m deep); what is not \
-                     pinned is pushed out gently",
-                    body.name, collider.name
-                ));
-            }
-        }
-    }
-    found
-}
-
 fn add_colliders(
     scene: &Scene,
     shapes: &ShapeLibrary,
@@ -500,109 +454,6 @@ fn place(surfels: &mut Surfels, pose: &Pose) {
 fn pieces_of(body: &Body, mls: &MlsModel) -> usize {
     let first = body.range.start;
     count_pieces(body.range.len(), |i| mls.stencils().of(first + i).map(move |(j, _)| j - first))
-}
-
-fn members<'a>(bodies: &'a [Body], body: &str, region: &str, key: String) -> Result<(usize, &'a [u32])> {
-    let b = bodies.iter().position(|x| x.name == body);
-    let found = b.and_then(|b| Some((b, bodies[b].region(region)?.points.as_slice())));
-    found.ok_or_else(|| Diagnostic::new(format!("there is no region '{region}' of a body '{body}'")).key(key).into())
-}
-
-fn add_pin(k: usize, spec: &PinSpec, bodies: &[Body], points: &Points) -> Result<Pin> {
-    let (body, held) = members(bodies, &spec.body, &spec.region, format!("pin[{k}]"))?;
-    let mut pin = Pin {
-        name: spec.name.clone(),
-        body,
-        points: Vec::new(),
-        start: Vec::new(),
-        center: DVec3::ZERO,
-        axes: spec.axes,
-        from: spec.from,
-        gripped: false,
-        until: spec.until.unwrap_or(f64::INFINITY),
-        motion: Motion::new(&spec.motion),
-        released: false,
-        impulse: DVec3::ZERO,
-    };
-    if spec.from <= 0.0 {
-        pin.grip(held.to_vec(), points);
-    }
-    Ok(pin)
-}
-
-fn add_force(
-    k: usize,
-    spec: &ForceSpec,
-    bodies: &[Body],
-    points: &Points,
-    shells: &ShellModel,
-) -> Result<ExternalForce> {
-    let load = match &spec.kind {
-        ForceKind::Region { body, region, total } => {
-            let (_, held) = members(bodies, body, region, format!("force[{k}]"))?;
-            Load::Total(held.to_vec(), *total)
-        }
-        ForceKind::Wind { body, velocity, density, drag } => {
-            let wind = Wind { velocity: *velocity, density: *density, drag: *drag };
-            let named = |b: &usize| body.as_ref().is_none_or(|name| bodies[*b].name == *name);
-            Load::Wind { bodies: shells.ranges().map(|(b, _)| b).filter(named).collect(), wind }
-        }
-        ForceKind::Pressure { body, pressure, ramp, outside } => {
-            let (b, _) = members(bodies, body, "all", format!("force[{k}]"))?;
-            let closed = shells.shell(b).is_some_and(Shell::is_closed);
-            if !closed {
-                return Err(Diagnostic::new(format!("the shell '{body}' is open: there is no inside to blow up"))
-                    .key(format!("force[{k}].body"))
-                    .expected("a closed surface without borders")
-                    .into());
-            }
-            let area = shells.shell(b).map_or(0.0, |s| s.nodes().areas.iter().sum());
-            Load::Pressure {
-                body: b,
-                range: bodies[b].range.clone(),
-                pressure: *pressure,
-                ramp: *ramp,
-                outside: *outside,
-                area,
-            }
-        }
-        ForceKind::Field { body: None, acceleration } => Load::Acceleration(0..points.len(), *acceleration),
-        ForceKind::Field { body: Some(body), acceleration } => {
-            let (b, _) = members(bodies, body, "all", format!("force[{k}]"))?;
-            Load::Acceleration(bodies[b].range.clone(), *acceleration)
-        }
-    };
-    Ok(ExternalForce { load, from: spec.from, until: spec.until.unwrap_or(f64::INFINITY) })
-}
-
-fn add_probe(k: usize, spec: &ProbeSpec, scene: &Scene, bodies: &[Body]) -> Result<Probe> {
-    let key = format!("probe[{k}]");
-    let unknown = |what: String| Diagnostic::new(what).key(key.clone());
-    let measure = Measure::parse(&spec.measure).ok_or_else(|| unknown(format!("no measure '{}'", spec.measure)))?;
-    let target = if let Some(pin) = &spec.pin {
-        let found = scene.pins.iter().position(|p| p.name == *pin);
-        Target::Pin(found.ok_or_else(|| unknown(format!("there is no pin '{pin}'")))?)
-    } else if let Some(collider) = &spec.collider {
-        let found = scene.colliders.iter().position(|c| c.name == *collider);
-        Target::Collider(found.ok_or_else(|| unknown(format!("there is no collider '{collider}'")))?)
-    } else if let Some(body) = &spec.body {
-        let (b, points) = members(bodies, body, &spec.region, key.clone())?;
-        match &spec.to_region {
-            Some(other) => Target::Pair(points.to_vec(), members(bodies, body, other, key)?.1.to_vec()),
-            None => Target::Points(points.to_vec(), Some(b)),
-        }
-    } else {
-        let everything = bodies.iter().flat_map(|b| b.range.clone()).map(|i| i as u32);
-        Target::Points(everything.collect(), None)
-    };
-    Ok(Probe { name: spec.name.clone(), measure, target })
-}
-
-fn awaited(when: &EventTime, probes: &[Probe]) -> Option<usize> {
-    match when {
-        EventTime::At(_) => None,
-        EventTime::Below { probe, .. } | EventTime::Above { probe, .. } => probes.iter().position(|p| p.name == *probe),
-    }
 }
 
 /// How far matter may fall: from the highest point of a body to where gravity lets its points meet a collider [m].

@@ -1,6 +1,6 @@
 //! Cold liquid joins the lattice that it touches; warm solid lets go.
 
-use super::tests::material;
+use super::tests::{advance, material};
 use super::*;
 use crate::points::Points;
 use crate::random::Random;
@@ -34,15 +34,7 @@ fn half_frozen(noise: f64) -> (LatticeModel, Points) {
 fn step(model: &mut LatticeModel, points: &mut Points, dt: f64, number: u64) {
     model.prepare(points, dt, number);
     model.change_phases(points, dt, number);
-    points.forces.fill(DVec3::ZERO);
-    model.add_forces(points, dt);
-    for i in 0..points.len() {
-        points.velocities[i] += points.forces[i] * (dt / points.masses[i]);
-    }
-    model.damp(points, dt);
-    for i in 0..points.len() {
-        points.positions[i] += points.velocities[i] * dt;
-    }
+    advance(model, points, dt);
 }
 
 fn misfit(model: &LatticeModel, points: &Points) -> f64 {

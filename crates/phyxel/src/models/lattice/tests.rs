@@ -39,6 +39,11 @@ pub(super) fn block_of(
 
 fn step(model: &mut LatticeModel, points: &mut Points, dt: f64, number: u64) {
     model.prepare(points, dt, number);
+    advance(model, points, dt);
+}
+
+/// The rest of a step, without walls and gravity.
+pub(super) fn advance(model: &mut LatticeModel, points: &mut Points, dt: f64) {
     points.forces.fill(DVec3::ZERO);
     model.add_forces(points, dt);
     for i in 0..points.len() {
