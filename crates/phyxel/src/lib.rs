@@ -46,6 +46,7 @@ pub mod events;
 pub mod external;
 mod flowing;
 mod groups;
+mod lattice_step;
 pub mod pins;
 mod setup;
 mod shell_step;

@@ -52,6 +52,8 @@ const IMPLICIT_FROM_STEPS: f64 = 5000.0;
 
 /// The same for shells: about 0.7 ms per node and frame against 0.4 µs per node and explicit step (`phyxel bench foil`).
 const IMPLICIT_SHELLS_FROM_STEPS: f64 = 5000.0;
+/// The same for lattices.
+const IMPLICIT_LATTICE_FROM_STEPS: f64 = 300.0;
 
 /// A body between sampling and the world.
 struct Sampled {
@@ -145,12 +147,18 @@ impl World {
         warnings.extend(describe_flat(&mls, &shells, &lattice_bodies));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
         let implicit = (shells.is_empty() && lattice.is_empty() && choose_implicit(scene, &mls)).then(Solver::default);
+        let stepped = choose_implicit_lattice(scene, &lattice);
+        if stepped {
+            lattice.step_implicitly();
+        }
         if choose_implicit_shells(scene, &shells) {
             shells.step_implicitly();
         } else if scene.integrator == Integrator::Implicit && !shells.is_empty() {
             warnings
                 .push("shells together with other bodies are stepped explicitly: the integrator is explicit".into());
-        } else if scene.integrator == Integrator::Implicit && implicit.is_none() {
+        } else if scene.integrator == Integrator::Implicit && !lattice.is_empty() && !stepped {
+            warnings.push("lattices that break or yield are stepped explicitly: the integrator is explicit".into());
+        } else if scene.integrator == Integrator::Implicit && implicit.is_none() && !stepped {
             warnings.push("matter that flows is stepped explicitly: the integrator is explicit".into());
         }
         let surfaces = bodies
@@ -409,6 +417,16 @@ fn choose_implicit_shells(scene: &Scene, shells: &ShellModel) -> bool {
         // A crack grows once per step: tearing wants short ones.
         Integrator::Auto if shells.can_break() => false,
         Integrator::Auto => 1.0 / (scene.fps * shells.stable_time_step()) > IMPLICIT_SHELLS_FROM_STEPS,
+    }
+}
+
+/// Whether lattices are stepped implicitly: only where none can break or yield, which wants short steps.
+fn choose_implicit_lattice(scene: &Scene, lattice: &LatticeModel) -> bool {
+    match scene.integrator {
+        _ if !lattice.stays_whole() => false,
+        Integrator::Explicit => false,
+        Integrator::Implicit => true,
+        Integrator::Auto => 1.0 / (scene.fps * lattice.stable_time_step()) > IMPLICIT_LATTICE_FROM_STEPS,
     }
 }
 

@@ -44,19 +44,19 @@ impl World {
             found.append(&mut again);
             found.sort_by_key(|c| (c.point, c.collider));
         }
-        self.book(&held, &found, &reactions, dt);
+        let external = self.scratch.external.iter().zip(&self.points.velocities);
+        self.work += dt * external.map(|(f, v)| f.dot(*v)).sum::<f64>();
+        self.scratch.external.clear();
+        self.book_reactions(&held, &found, &reactions);
         self.points.forces.fill(DVec3::ZERO);
         self.scratch.constraints.held = held;
         self.scratch.contacts = found;
         self.scratch.internal = reactions;
     }
 
-    /// Impulses and work of forces, pins and colliders.
-    fn book(&mut self, held: &[Held], found: &[ContactConstraint], reactions: &[DVec3], dt: f64) {
+    /// Impulses and work of pins and colliders.
+    pub(crate) fn book_reactions(&mut self, held: &[Held], found: &[ContactConstraint], reactions: &[DVec3]) {
         let points = &self.points;
-        let external = self.scratch.external.iter().zip(&points.velocities);
-        self.work += dt * external.map(|(f, v)| f.dot(*v)).sum::<f64>();
-        self.scratch.external.clear();
         let mut next = held.iter();
         for pin in self.pins.iter_mut().filter(|p| p.is_active(self.time)) {
             for held in next.by_ref().take(pin.points.len()) {
@@ -69,12 +69,15 @@ impl World {
         for contact in found {
             let i = contact.point as usize;
             // A point between two colliders is pressed by both; all of it is counted at the first.
-            if last == Some(i) || held.iter().any(|h| h.point == i) {
+            if last == Some(i) || reactions[i] == DVec3::ZERO || held.iter().any(|h| h.point == i) {
                 continue;
             }
             last = Some(i);
             self.collider_impulses[contact.collider as usize] += reactions[i];
-            self.work += reactions[i].dot(points.velocities[i]);
+            // Springs against the collider give way a little: nothing is worked by what does not move.
+            let v = points.velocities[i];
+            let moves = v - contact.normal * contact.normal.dot(v - contact.collider_velocity);
+            self.work += reactions[i].dot(moves);
         }
     }
 }

@@ -46,7 +46,9 @@ impl World {
         if !self.lattice.is_empty() {
             self.phase("lattice bonds", |w| w.lattice.prepare(&w.points, dt, w.substeps));
             self.switched += self.phase("lattice phases", |w| w.lattice.change_phases(&mut w.points, dt, w.substeps));
-            self.phase("lattice forces", |w| w.lattice.add_forces(&mut w.points, dt));
+            if !self.lattice.is_implicit() {
+                self.phase("lattice forces", |w| w.lattice.add_forces(&mut w.points, dt));
+            }
         }
         let damps = self.damping_is_due(dt);
         if damps {
@@ -70,6 +72,9 @@ impl World {
                 w.work += w.lattice.flow(&mut w.points, &w.colliders, gravity, dt, &mut w.collider_impulses).work;
             });
         }
+        if self.lattice.is_implicit() {
+            self.phase("lattice solve", |w| w.solve_lattice(dt));
+        }
         if !self.shells.is_empty() {
             self.phase("shell contact", |w| w.touch_shells(dt));
         }
@@ -80,6 +85,9 @@ impl World {
             self.phase("shell contact", |w| w.shells.keep_apart(&mut w.points, dt));
         }
         let report = self.phase("move", |w| w.mls.move_points(&mut w.points, dt));
+        if self.lattice.is_implicit() {
+            self.phase("lattice solve", |w| w.lattice.carry_on(&mut w.points));
+        }
         if self.implicit.is_some() {
             self.phase("reactions", |w| w.find_reactions(dt));
             self.phase("plastic flow", |w| w.flow(dt));
@@ -153,6 +161,7 @@ impl World {
                 .min(self.flow.stable_time_step())
                 .min(self.shells.stable_time_step())
                 .min(self.lattice.stable_time_step())
+                .min(self.lattice.travel_time_step(&self.points))
                 .min(self.lattice.liquid_time_step(&self.points, self.scene.gravity))
                 .min(self.body_contacts.max_time_step(&self.points)),
         };

@@ -167,7 +167,7 @@ fn check_body(file: &Value, dimensions: usize) {
     (matter.stiffness, matter.crush) = (number(&file["k"]), 0.0);
     let matters = [matter];
     let mut lists = Lists::default();
-    lists.update(&particles.positions, 2.6 * d, d);
+    lists.update(&particles.positions, 2.6 * d, d, |_| true);
     let mut bonds = Bonds::new(count, &sites);
     let dt = f64::INFINITY;
     bonds.begin(&Around {

@@ -14,6 +14,9 @@ use rayon::prelude::*;
 const DAMPING: f64 = 0.3;
 /// Stiffness of friction across the pair in that along it, until it slips.
 const GRIP: f64 = 0.5;
+/// Stiffest contact, in masses over the square of the step: what is stiffer is not resolved by the step and only hard to solve for.
+/// Explicit steps are far shorter than this asks for.
+pub const STIFFEST: f64 = 10.0;
 /// Particles per parallel task.
 const CHUNK: usize = 256;
 
@@ -42,14 +45,16 @@ pub struct Touching<'a> {
 }
 
 impl Contacts {
-    /// Lists the solid pairs without a bond that may come within a spacing before the neighbor lists are made anew. Pairs that were
-    /// listed before remember their drag.
-    pub fn find(&mut self, particles: &Particles, bonds: &Bonds, lists: &Lists, sites: &Sites) {
+    /// Lists the solid pairs without a bond that may come within a spacing before the neighbor lists are made anew, or in a step in
+    /// which they near each other by `travel` [m]. Pairs that were listed before remember their drag.
+    pub fn find(&mut self, particles: &Particles, bonds: &Bonds, lists: &Lists, sites: &Sites, travel: f64) {
         let phases = &particles.phases;
         let touching = |i: usize| {
             let near = |&&j: &&u32| {
                 let j = j as usize;
-                phases[j].is_bound() && lists.may_come_within(i, j, sites.spacing) && !bonds.joins(i, j)
+                // Within one object nothing nears anything by more than the lists foresee.
+                let travel = if particles.objects[i] == particles.objects[j] { 0.0 } else { travel };
+                phases[j].is_bound() && lists.may_come_within(i, j, sites.spacing + travel) && !bonds.joins(i, j)
             };
             let bound = phases[i].is_bound();
             lists.of(i).iter().filter(move |_| bound).filter(near).copied().collect::<Vec<u32>>()
@@ -65,7 +70,31 @@ impl Contacts {
         }
     }
 
-    fn row(&self, i: usize) -> std::ops::Range<usize> {
+    /// Number of listed pairs; each is listed from both ends.
+    pub fn len(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Whether nothing may touch.
+    pub fn is_empty(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// The other end of a listed pair.
+    #[inline]
+    pub fn other(&self, k: usize) -> usize {
+        self.others[k] as usize
+    }
+
+    /// How far a listed pair is dragged [m].
+    #[inline]
+    pub fn drag_of(&self, k: usize) -> DVec3 {
+        self.drags[k]
+    }
+
+    /// The listed pairs of a particle.
+    #[inline]
+    pub fn row(&self, i: usize) -> std::ops::Range<usize> {
         match self.starts.get(i..=i + 1) {
             Some(ends) => ends[0] as usize..ends[1] as usize,
             None => 0..0,
@@ -124,6 +153,21 @@ impl Contacts {
         moved.iter().for_each(|m| self.drags.extend_from_slice(m));
     }
 
+    /// Adds the forces of contact to `forces` [N]; friction does not take note.
+    pub fn look(&self, touching: &Touching, forces: &mut [DVec3]) {
+        if self.others.is_empty() {
+            return;
+        }
+        forces.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, forces)| {
+            for (k, force) in forces.iter_mut().enumerate() {
+                let i = chunk * CHUNK + k;
+                for k in self.row(i) {
+                    *force += touching.push(i, self.other(k), self.drags[k]).force;
+                }
+            }
+        });
+    }
+
     /// Energy stored at the last `add_forces`, by particle [J].
     pub fn energies(&self) -> &[f64] {
         &self.energies
@@ -142,6 +186,42 @@ struct Push {
 }
 
 impl Touching<'_> {
+    /// Stiffness of a pair [N/m] and its reduced mass [kg].
+    #[inline]
+    fn pair(&self, i: usize, j: usize) -> (f64, f64) {
+        let particles = self.particles;
+        let stiffness = |i: usize| self.matters[particles.kinds[i] as usize].stiffness;
+        let (a, b) = (stiffness(i), stiffness(j));
+        let solidity = particles.solidities[i].min(particles.solidities[j]);
+        let mass = particles.masses[i] * particles.masses[j] / (particles.masses[i] + particles.masses[j]);
+        let stiffness = self.sites.self_weight * 2.0 * a * b / (a + b);
+        (solidity * stiffness.min(2.0 * STIFFEST * mass / (self.dt * self.dt)), mass)
+    }
+
+    /// Normal of a pair and the stiffness of its push along and across over a step [N/m]; None when it does not touch,
+    /// unless it did before.
+    pub fn weights(&self, i: usize, j: usize, dragged: DVec3, touched: bool) -> Option<(DVec3, [f64; 2])> {
+        let particles = self.particles;
+        let r = particles.positions[j] - particles.positions[i];
+        let length = r.length();
+        let depth = self.sites.spacing - length;
+        if (depth <= 0.0 && !touched) || length < 1e-9 * self.sites.spacing {
+            return None;
+        }
+        let normal = r / length;
+        let (stiffness, mass) = self.pair(i, j);
+        let damping = |stiffness: f64| 2.0 * DAMPING * (stiffness * mass).sqrt() / self.dt;
+        let along = stiffness + damping(stiffness);
+        // Across as stiff as what pulls there over the way that it went; at most that of sticking.
+        let v = particles.velocities[j] - particles.velocities[i];
+        let way = (v - normal * v.dot(normal)) * self.dt;
+        let pull = self.push(i, j, dragged).force;
+        let pull = (pull - normal * pull.dot(normal)).length();
+        let grip = GRIP * stiffness;
+        let slips = pull / (way + dragged).length().max(1e-12 * self.sites.spacing);
+        Some((normal, [along, slips.min(grip + damping(grip))]))
+    }
+
     /// What i feels of j; j feels the negative, to the last bit.
     fn push(&self, i: usize, j: usize, dragged: DVec3) -> Push {
         let (particles, sites) = (self.particles, self.sites);
@@ -155,9 +235,7 @@ impl Touching<'_> {
             if length > 1e-9 * sites.spacing { r / length } else { apart(particles.ids[i] < particles.ids[j]) };
         let matter = |i: usize| &self.matters[particles.kinds[i] as usize];
         let (a, b) = (matter(i), matter(j));
-        let solidity = particles.solidities[i].min(particles.solidities[j]);
-        let stiffness = solidity * sites.self_weight * 2.0 * a.stiffness * b.stiffness / (a.stiffness + b.stiffness);
-        let mass = particles.masses[i] * particles.masses[j] / (particles.masses[i] + particles.masses[j]);
+        let (stiffness, mass) = self.pair(i, j);
         let v = particles.velocities[j] - particles.velocities[i];
         let along = v.dot(normal);
         let press = (stiffness * depth - 2.0 * DAMPING * (stiffness * mass).sqrt() * along).max(0.0);

@@ -13,7 +13,7 @@ use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
 /// Distance below which bonded particles repel each other, in spacings: a lattice crushed further would find itself a denser one.
-const CRUSHED: f64 = 0.75;
+pub(super) const CRUSHED: f64 = 0.75;
 /// Particles per parallel task.
 const CHUNK: usize = 256;
 

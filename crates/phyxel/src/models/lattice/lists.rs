@@ -17,11 +17,12 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Brings the lists up to the positions; returns whether they were made anew. `reach` [m], `spacing` [m].
-    pub fn update(&mut self, positions: &[DVec3], reach: f64, spacing: f64) -> bool {
+    /// Brings the lists up to the positions; returns whether they were made anew. `reach` [m], `spacing` [m]. Pairs of which one is not
+    /// `wanted` may be missing.
+    pub fn update(&mut self, positions: &[DVec3], reach: f64, spacing: f64, wanted: impl Fn(usize) -> bool) -> bool {
         let limit = (0.5 * self.skin).powi(2);
-        let fresh = self.anchors.len() == positions.len()
-            && positions.iter().zip(&self.anchors).all(|(p, a)| p.distance_squared(*a) <= limit);
+        let near = |i: usize| positions[i].distance_squared(self.anchors[i]) <= limit || !wanted(i);
+        let fresh = self.anchors.len() == positions.len() && (0..positions.len()).all(near);
         if fresh {
             return false;
         }
@@ -59,13 +60,14 @@ mod tests {
     fn lists_last_until_something_has_moved_half_the_skin() {
         let mut positions: Vec<DVec3> = (0..5).map(|i| DVec3::X * f64::from(i)).collect();
         let mut lists = Lists::default();
-        assert!(lists.update(&positions, 1.0, 1.0));
+        assert!(lists.update(&positions, 1.0, 1.0, |_| true));
         assert_eq!(lists.of(1), [0, 2]);
         positions[1].y += 0.14;
-        assert!(!lists.update(&positions, 1.0, 1.0));
+        assert!(!lists.update(&positions, 1.0, 1.0, |_| true));
         positions[1].y += 0.02;
-        assert!(lists.update(&positions, 1.0, 1.0));
+        assert!(!lists.update(&positions, 1.0, 1.0, |i| i != 1));
+        assert!(lists.update(&positions, 1.0, 1.0, |_| true));
         lists.forget();
-        assert!(lists.update(&positions, 1.0, 1.0));
+        assert!(lists.update(&positions, 1.0, 1.0, |_| true));
     }
 }

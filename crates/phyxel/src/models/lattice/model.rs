@@ -4,6 +4,7 @@ use super::bonds::{Around, Bonds};
 use super::contact::{Contacts, Touching};
 use super::damping::Damper;
 use super::forces::{add_elastic, energies, fit, stable_time_step};
+use super::implicit;
 use super::lists::Lists;
 use super::particles::{Matter, NOBODY, Particles};
 use super::phases::Warmth;
@@ -52,7 +53,7 @@ pub struct LatticeModel {
     /// Forces of the model [N]. Written by `add_forces`.
     pub(super) forces: Vec<DVec3>,
     damper: Damper,
-    pieces: Pieces,
+    pub(super) pieces: Pieces,
     squeeze: Squeeze,
     /// Number of the body in the world and its particles.
     pub(super) parts: Vec<(usize, Range<usize>)>,
@@ -65,6 +66,8 @@ pub struct LatticeModel {
     /// Scratch of the liquid; its pressures are with the particles.
     pub(super) liquid: Option<Box<super::liquid::Liquid>>,
     pub(super) explicit_liquid: bool,
+    /// Present when solids are stepped implicitly.
+    pub(super) implicit: Option<Box<super::implicit::Solver>>,
 }
 
 impl LatticeModel {
@@ -80,7 +83,7 @@ impl LatticeModel {
         }
         model.bonds = Bonds::new(model.particles.len(), &sites);
         model.forces = vec![DVec3::ZERO; model.particles.len()];
-        model.lists.update(&model.particles.positions, reach(&sites), sites.spacing);
+        model.lists.update(&model.particles.positions, reach(&sites), sites.spacing, |_| true);
         let Self { bonds, particles, lists, matters, .. } = &mut model;
         bonds.begin(&Around { sites: &sites, matters, particles, lists, seed, step: 0, dt: f64::INFINITY });
         model.sites = Some(sites);
@@ -126,14 +129,31 @@ impl LatticeModel {
         }
     }
 
+    /// Whether there are lattices and none of them can break or yield.
+    pub fn stays_whole(&self) -> bool {
+        let whole = |m: &Matter| m.break_strain == f64::INFINITY && m.squeeze == 0.0;
+        !self.matters.is_empty() && self.matters.iter().all(whole)
+    }
+
     /// Largest time step [s]; infinite without a lattice.
     pub fn stable_time_step(&self) -> f64 {
         let Some(sites) = &self.sites else { return f64::INFINITY };
+        if self.implicit.is_some() {
+            return if self.has_bound() { implicit::LONGEST } else { f64::INFINITY };
+        }
         // What is all liquid has no bonds.
         let bound = |range: &Range<usize>| self.particles.phases[range.clone()].iter().any(|p| p.is_bound());
         let matters = self.matters.iter().zip(&self.parts).filter(|(_, (_, range))| bound(range));
         let steps = matters.map(|(m, _)| STEP_SAFETY * stable_time_step(m, sites));
         steps.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Largest time step in which contact is seen in time [s]; infinite where steps are explicit.
+    pub fn travel_time_step(&self, points: &Points) -> f64 {
+        match (&self.implicit, &self.sites) {
+            (Some(_), Some(sites)) => implicit::travel_step(&self.particles, points, sites),
+            _ => f64::INFINITY,
+        }
     }
 
     /// Phase: takes over the state, finds neighbors, settles bonds for a step of `dt` [s] with number `step`, turns rotations.
@@ -144,11 +164,18 @@ impl LatticeModel {
         if !self.has_bound() && !self.changing {
             return;
         }
-        let renewed = self.lists.update(&self.particles.positions, reach(sites), sites.spacing);
+        if let Some(solver) = &mut self.implicit {
+            solver.remember(&self.particles);
+        }
+        // Liquid that does not freeze is nobody's neighbor here.
+        let (phases, warmth) = (&self.particles.phases, &self.warmth);
+        let wanted = |i: usize| phases[i].is_bound() || warmth.get(i).is_some_and(|w| w.freezes());
+        let renewed = self.lists.update(&self.particles.positions, reach(sites), sites.spacing, wanted);
         let Self { bonds, particles, lists, matters, .. } = self;
         let changed = bonds.update(&Around { sites, matters, particles, lists, seed: self.seed, step, dt });
         if renewed || changed {
-            self.contacts.find(particles, bonds, lists, sites);
+            let travel = if self.implicit.is_some() { 2.0 * implicit::TRAVEL * sites.spacing } else { 0.0 };
+            self.contacts.find(particles, bonds, lists, sites, travel);
             self.pieces.find(particles, bonds);
         }
         fit(particles, bonds, sites);

@@ -56,6 +56,17 @@ pub enum Warmth {
     Stays,
 }
 
+impl Warmth {
+    /// Whether it makes a liquid particle freeze where it can.
+    pub fn freezes(self) -> bool {
+        match self {
+            Self::Heat(above) => above < 0.0,
+            Self::Must(phase) => phase == Phase::Solid,
+            Self::Stays => false,
+        }
+    }
+}
+
 /// The site that solid neighbors propose to a liquid particle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Site {

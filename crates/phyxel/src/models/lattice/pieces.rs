@@ -20,6 +20,19 @@ pub struct Pieces {
     sums: Vec<Sum>,
 }
 
+/// Motion of a piece as a rigid body.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rigid {
+    /// Center of mass [m].
+    pub center: DVec3,
+    /// Its velocity [m/s].
+    pub velocity: DVec3,
+    /// [rad/s].
+    pub spin: DVec3,
+    /// Angular momentum about the center [kg m²/s].
+    pub angular: DVec3,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Sum {
     mass: f64,
@@ -68,40 +81,61 @@ impl Pieces {
         self.sums.resize(next as usize, Sum::NOTHING);
     }
 
-    /// Damps what is not rigid motion of the pieces, over `dt` [s].
-    pub fn damp(&mut self, particles: &mut Particles, matters: &[Matter], dimensions: usize, dt: f64) {
+    /// Number of the piece that a particle belongs to; None for liquid ones.
+    #[inline]
+    pub fn label(&self, i: usize) -> Option<usize> {
+        self.labels.get(i).filter(|l| **l != NOBODY).map(|l| *l as usize)
+    }
+
+    /// Rigid motions of the pieces at the present positions and velocities.
+    pub fn motions(&mut self, particles: &Particles, dimensions: usize) -> impl Iterator<Item = Rigid> + '_ {
+        self.add_up(particles, &[]);
+        self.sums.iter().map(move |s| rigid(s, dimensions))
+    }
+
+    fn add_up(&mut self, particles: &Particles, matters: &[Matter]) {
         let Particles { positions, velocities, masses, kinds, .. } = particles;
         self.sums.fill(Sum::NOTHING);
         for (i, &label) in self.labels.iter().enumerate().filter(|(_, l)| **l != NOBODY) {
             let sum = &mut self.sums[label as usize];
             let (m, p, v) = (masses[i], positions[i], velocities[i]);
             sum.mass += m;
-            sum.damping += m * matters[kinds[i] as usize].damping;
+            sum.damping += m * matters.get(kinds[i] as usize).map_or(0.0, |m| m.damping);
             sum.first += m * p;
             sum.momentum += m * v;
             sum.angular += m * p.cross(v);
             sum.second += outer(p, m * p);
         }
-        let motions: Vec<(DVec3, DVec3, DVec3, f64)> = self.sums.iter().map(|s| motion(s, dimensions, dt)).collect();
+    }
+
+    /// Damps what is not rigid motion of the pieces, over `dt` [s].
+    pub fn damp(&mut self, particles: &mut Particles, matters: &[Matter], dimensions: usize, dt: f64) {
+        self.add_up(particles, matters);
+        let motions: Vec<(Rigid, f64)> =
+            self.sums.iter().map(|s| (rigid(s, dimensions), (-s.damping / s.mass * dt).exp())).collect();
+        let Particles { positions, velocities, .. } = particles;
         for (i, &label) in self.labels.iter().enumerate().filter(|(_, l)| **l != NOBODY) {
-            let (center, velocity, spin, kept) = motions[label as usize];
-            let rigid = velocity + spin.cross(positions[i] - center);
+            let (motion, kept) = motions[label as usize];
+            let rigid = motion.velocity + motion.spin.cross(positions[i] - motion.center);
             velocities[i] = rigid + (velocities[i] - rigid) * kept;
         }
     }
 }
 
-/// Center, velocity, spin, and the part of the rest that is kept.
-fn motion(sum: &Sum, dimensions: usize, dt: f64) -> (DVec3, DVec3, DVec3, f64) {
+fn rigid(sum: &Sum, dimensions: usize) -> Rigid {
     let center = sum.first / sum.mass;
     let angular = sum.angular - center.cross(sum.momentum);
-    let second = sum.second - outer(center, sum.first);
+    let spin = spin(sum.second - outer(center, sum.first), angular, dimensions);
+    Rigid { center, velocity: sum.momentum / sum.mass, spin, angular }
+}
+
+/// I⁻¹ L from the second moments Σ m d dᵀ.
+pub fn spin(second: DMat3, angular: DVec3, dimensions: usize) -> DVec3 {
     let total = trace(second);
     let inertia = DMat3::from_diagonal(DVec3::splat(total * (1.0 + FLOOR))) - second;
     let spin = match dimensions {
         2 => DVec3::Z * (angular.z / total),
         _ => inertia.inverse() * angular,
     };
-    let spin = if spin.is_finite() { spin } else { DVec3::ZERO };
-    (center, sum.momentum / sum.mass, spin, (-sum.damping / sum.mass * dt).exp())
+    if spin.is_finite() { spin } else { DVec3::ZERO }
 }

@@ -30,6 +30,8 @@ pub struct Sites {
     pub weights: Vec<f64>,
     /// Their lengths [m].
     pub lengths: Vec<f64>,
+    /// The slot on the other side of each.
+    pub opposite: Vec<usize>,
     /// Largest weight; also that of a particle itself.
     pub self_weight: f64,
     /// Sum of the weights of all slots.
@@ -88,6 +90,8 @@ impl Sites {
         let mut table = vec![NO_SLOT; WIDTH * WIDTH * WIDTH];
         found.iter().enumerate().for_each(|(s, (_, k))| table[place_in_table(*k)] = s as u8);
         let slots: Vec<DVec3> = found.iter().map(|(_, k)| to_place * whole(*k)).collect();
+        let facing = |k: &[i32; 3]| usize::from(table[place_in_table(k.map(|x| -x))]);
+        let opposite = found.iter().map(|(_, k)| facing(k)).collect();
         let weight = |l: &DVec3| (1.0 - l.length_squared() / (2.0 * spacing).powi(2)).powi(2);
         let weights: Vec<f64> = slots.iter().map(weight).collect();
         let lengths: Vec<f64> = slots.iter().map(|l| l.length()).collect();
@@ -103,6 +107,7 @@ impl Sites {
             reach: (1.0 + STRETCH) * longest,
             integers: to_place.inverse(),
             slots,
+            opposite,
             weights,
             lengths,
             table,
@@ -196,6 +201,7 @@ mod tests {
             let sites = Sites::new(dimensions, 0.3);
             assert_eq!(sites.len(), slots[1]);
             assert_eq!(sites.lengths.iter().filter(|l| (**l - 0.3).abs() < 1e-12).count(), slots[0]);
+            assert!(sites.opposite.iter().enumerate().all(|(s, &o)| sites.slots[s] == -sites.slots[o]));
             let sum: DVec3 = sites.slots.iter().sum();
             assert!(sum.length() < 1e-12);
         }

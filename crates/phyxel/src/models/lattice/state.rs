@@ -84,5 +84,8 @@ impl LatticeModel {
         self.lists.forget();
         self.bonds.incoming.rebuild(&self.bonds.partners, self.bonds.slots);
         self.forces.fill(DVec3::ZERO);
+        if let Some(solver) = &mut self.implicit {
+            solver.forget();
+        }
     }
 }
