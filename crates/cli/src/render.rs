@@ -7,7 +7,7 @@ use anyhow::Result;
 use phyxel::Diagnostic;
 use phyxel::render::Draw;
 use phyxel::scene::{CameraSpec, Scene};
-use phyxel::sinks::FrameReader;
+use phyxel::sinks::{FrameReader, Space};
 use phyxel::sinks::pictures::{Drawer, Drawing, boxes_of};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,6 +32,9 @@ pub struct Args {
     /// Draw the points instead of the surface
     #[arg(long)]
     points: bool,
+    /// Which space is shown
+    #[arg(long, value_name = "SPACE", value_enum, default_value = "world")]
+    space: ShownSpace,
     /// Draw only this frame, as a PNG
     #[arg(long, value_name = "N")]
     frame: Option<u32>,
@@ -42,10 +45,20 @@ pub struct Args {
     work: WorkArgs,
 }
 
+/// `--space`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ShownSpace {
+    /// The world
+    World,
+    /// Embedded bodies in their shape without stress
+    Embedded,
+}
+
 pub fn command(args: Args) -> Result<ExitCode> {
     args.work.start_threads()?;
     let scene = read_scene(&args.run)?;
-    let mut frames = FrameReader::open(args.run.join("frames"));
+    let space = if args.space == ShownSpace::Embedded { Space::Embedded } else { Space::World };
+    let mut frames = FrameReader::open(args.run.join("frames")).in_space(space);
     let count = frames.count();
     let wanted = args.frame.unwrap_or(0);
     if wanted >= count {
@@ -90,7 +103,11 @@ fn read_scene(run: &Path) -> Result<Scene> {
 
 /// Name for pictures of this kind, so that those of the run itself stay.
 fn label(args: &Args) -> String {
-    let view = if args.points { "points" } else { "view" };
+    let view = match (args.points, args.space) {
+        (_, ShownSpace::Embedded) => "embedded",
+        (true, _) => "points",
+        (false, _) => "view",
+    };
     args.color.clone().unwrap_or_else(|| view.into())
 }
 

@@ -41,6 +41,8 @@ struct Header {
     shell: usize,
     /// Length of the state of the lattices [bytes].
     lattice: usize,
+    /// Length of the state of the embedded bodies [bytes].
+    embedded: usize,
     /// What pins that began late hold: pin, points, where they were [m].
     grips: Vec<(usize, Vec<u32>, Vec<DVec3>)>,
 }
@@ -86,7 +88,10 @@ impl Simulation for World {
         self.shells.save(&mut shell);
         let mut lattice = Vec::new();
         self.lattice.save(&mut lattice);
+        let mut embedded = Vec::new();
+        self.embedded.save(&mut embedded);
         let header = Header {
+            embedded: embedded.len(),
             lattice: lattice.len(),
             shell: shell.len(),
             flowing: (0..self.bodies.len()).filter(|&b| self.flow.manages(b)).collect(),
@@ -121,6 +126,7 @@ impl Simulation for World {
         bytes.extend(surface);
         bytes.extend(shell.iter().flat_map(|x| x.to_le_bytes()));
         bytes.extend(lattice);
+        bytes.extend(embedded);
         bytes
     }
 
@@ -134,7 +140,7 @@ impl Simulation for World {
         let tail = header
             .flow
             .checked_add(header.surface)
-            .and_then(|tail| tail.checked_add(shell?)?.checked_add(header.lattice));
+            .and_then(|tail| tail.checked_add(shell?)?.checked_add(header.lattice)?.checked_add(header.embedded));
         let length = header.heat.checked_mul(8).and_then(|heat| heat.checked_add(vectors)?.checked_add(tail?));
         if length != Some(arrays.len()) || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
             return Err(damaged("its length is wrong"));
@@ -143,7 +149,8 @@ impl Simulation for World {
         let (heat, rest) = rest.split_at(8 * header.heat);
         let (flow, rest) = rest.split_at(header.flow);
         let (surface, rest) = rest.split_at(header.surface);
-        let (shell, lattice) = rest.split_at(8 * header.shell);
+        let (shell, rest) = rest.split_at(8 * header.shell);
+        let (lattice, embedded) = rest.split_at(header.lattice);
         self.time = header.time;
         self.frame = header.frame;
         self.substeps = header.substeps;
@@ -205,6 +212,9 @@ impl Simulation for World {
         }
         if self.lattice.load(lattice).is_none() {
             return Err(damaged("its lattices do not fit the scene"));
+        }
+        if self.embedded.load(embedded).is_none() {
+            return Err(damaged("its embedded bodies do not fit the scene"));
         }
         self.warm_lattices();
         self.mls.load_positions(&self.points);

@@ -16,7 +16,7 @@ impl World {
     }
 
     fn describe_demand(&self, b: usize) -> Option<String> {
-        if self.lattice.manages(b) {
+        if self.lattice.manages(b) || self.embedded.manages(b) {
             return None;
         }
         let material = &self.bodies[b].material;

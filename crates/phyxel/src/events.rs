@@ -82,6 +82,7 @@ impl World {
                     self.flow.set_material(b, &material, law);
                 }
                 self.lattice.set_material(b, &material, &self.points);
+                self.embedded.set_material(b, &material, &self.points);
                 self.change_phases();
                 if let Some(heat) = &mut self.heat {
                     heat.set_material(b, &material, &self.points);

@@ -1,6 +1,7 @@
 //! The world and its flow: which bodies flow, which of their points are melted, how many pieces there are.
 
 use crate::heat::Heat;
+use crate::models::embedded::{EmbeddedBody, EmbeddedModel};
 use crate::models::lattice::{Phase, Warmth};
 use crate::models::mls::flow::{FlowModel, MeltMatter};
 use crate::setup::fall_height;
@@ -8,6 +9,8 @@ use crate::world::World;
 
 /// Speed of sound of melted matter over the speed of a free fall through the scene: keeps its density within a few percent.
 const SOUND_OVER_FALL: f64 = 4.5;
+/// The same of embedded bodies, whose elasticity takes part of the load.
+const EMBEDDED_SOUND: f64 = 3.2;
 /// Melted fraction above which solid matter melts ...
 const MELTS: f64 = 0.6;
 /// ... and below which melted matter freezes.
@@ -25,7 +28,25 @@ impl World {
         let own = self.bodies.iter().map(|b| MeltMatter::new(&b.material).own_speed()).fold(0.0, f64::max);
         let sound = (SOUND_OVER_FALL * fall.max(fastest)).max(own);
         self.flow = FlowModel::new(&self.points, bodies, sound);
+        self.start_embedded(EMBEDDED_SOUND * fall.max(fastest));
         self.change_phases();
+    }
+
+    /// Makes the model of embedded bodies.
+    fn start_embedded(&mut self, sound: f64) {
+        let embedded = self.bodies.iter().enumerate().filter(|(_, b)| b.material.embedded.is_some());
+        let bodies: Vec<EmbeddedBody> = embedded
+            .map(|(b, body)| EmbeddedBody { body: b, range: body.range.clone(), material: body.material.clone() })
+            .collect();
+        self.embedded = EmbeddedModel::new(&bodies, &self.points, sound);
+        for body in bodies {
+            self.mls.retire(body.body);
+            // What flows has no skin that others could feel; embedded bodies meet point by point.
+            match body.material.creep > 0.0 {
+                true => self.body_contacts.exclude(body.body),
+                false => self.body_contacts.add_lattice(body.body),
+            }
+        }
     }
 
     /// Phase: melts and freezes what temperatures say, and books the energy of it.
@@ -43,7 +64,7 @@ impl World {
     /// Melts and freezes what events, materials and temperatures say.
     pub(crate) fn change_phases(&mut self) {
         for b in 0..self.bodies.len() {
-            if self.lattice.manages(b) {
+            if self.lattice.manages(b) || self.embedded.manages(b) {
                 continue;
             }
             let wanted = self.wanted_phase(b);
@@ -71,7 +92,7 @@ impl World {
 
     /// Whether a body starts to flow now, or some of its points melt or freeze.
     fn changes_phase(&self, b: usize) -> bool {
-        if self.lattice.manages(b) {
+        if self.lattice.manages(b) || self.embedded.manages(b) {
             return false;
         }
         let wanted = self.wanted_phase(b);
@@ -140,7 +161,8 @@ impl World {
             self.pieces[b] = self.shells.count_pieces(b).unwrap_or(1);
         }
         for b in 0..self.bodies.len() {
-            if let Some(pieces) = self.lattice.count_pieces(b) {
+            let embedded = self.embedded.count_pieces(b, &self.points);
+            if let Some(pieces) = self.lattice.count_pieces(b).or(embedded) {
                 self.pieces[b] = pieces;
             }
         }

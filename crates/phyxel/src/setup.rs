@@ -90,7 +90,7 @@ impl World {
                 continue;
             }
             let (mut body, one) = add_body(b, scene, &built, &mut points)?;
-            if becomes(scene, spec, MaterialSpec::is_plastic) {
+            if spec.model == ModelKind::Mls && becomes(scene, spec, MaterialSpec::is_plastic) {
                 // The same through all events, so that none of them springs a bend back.
                 body.material.control.get_or_insert(PLASTIC_CONTROL);
             }
@@ -208,6 +208,7 @@ impl World {
             mls,
             shells,
             lattice,
+            embedded: Default::default(),
             clamped: Vec::new(),
             implicit,
             heat,
@@ -401,6 +402,7 @@ fn add_colliders(
 fn choose_implicit(scene: &Scene, mls: &MlsModel) -> bool {
     match scene.integrator {
         _ if anything_flows(scene) => false,
+        _ if scene.bodies.iter().any(|b| b.model == ModelKind::Embedded) => false,
         Integrator::Explicit => false,
         Integrator::Implicit => true,
         Integrator::Auto => 1.0 / (scene.fps * mls.stable_time_step()) > IMPLICIT_FROM_STEPS,

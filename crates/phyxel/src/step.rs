@@ -50,6 +50,11 @@ impl World {
                 self.phase("lattice forces", |w| w.lattice.add_forces(&mut w.points, dt));
             }
         }
+        if !self.embedded.is_empty() {
+            self.dissipated += self.phase("embedded flow", |w| w.embedded.deform(&w.points, dt));
+            self.phase("embedding", |w| w.embedded.renew_if_due(&w.points, w.substeps));
+            self.phase("embedded forces", |w| w.embedded.add_forces(&mut w.points));
+        }
         let damps = self.damping_is_due(dt);
         if damps {
             self.phase("damp", |w| w.scratch.start_velocities.clone_from(&w.points.velocities));
@@ -74,6 +79,9 @@ impl World {
         }
         if self.lattice.is_implicit() {
             self.phase("lattice solve", |w| w.solve_lattice(dt));
+        }
+        if !self.embedded.is_empty() {
+            self.phase("embedded viscosity", |w| w.embedded.damp(&mut w.points, dt, w.substeps));
         }
         if !self.shells.is_empty() {
             self.phase("shell contact", |w| w.touch_shells(dt));
@@ -162,6 +170,7 @@ impl World {
                 .min(self.shells.stable_time_step())
                 .min(self.lattice.stable_time_step())
                 .min(self.lattice.travel_time_step(&self.points))
+                .min(self.embedded.stable_time_step())
                 .min(self.lattice.liquid_time_step(&self.points, self.scene.gravity))
                 .min(self.body_contacts.max_time_step(&self.points)),
         };
@@ -179,6 +188,7 @@ impl World {
         self.body_contacts.refresh(&self.points, self.time);
         self.flow.refresh();
         self.lattice.forget();
+        self.embedded.forget();
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
         self.set_clamps();
@@ -286,7 +296,7 @@ impl World {
         self.undamped_time += dt;
         let models =
             self.flow.stable_time_step().min(self.shells.stable_time_step()).min(self.lattice.stable_time_step());
-        let step = self.mls.stable_time_step().min(models);
+        let step = self.mls.stable_time_step().min(models).min(self.embedded.stable_time_step());
         self.is_implicit() || self.undamped_time >= (DAMPING_STEPS - 0.5) * step
     }
 
@@ -333,7 +343,7 @@ impl World {
                 }
             }
         }
-        if material.smoothing > 0.0 && self.implicit.is_none() && !self.flow.manages(b) && !self.shells.manages(b) {
+        if material.smoothing > 0.0 && self.implicit.is_none() && !self.flow.manages(b) && !self.shells.manages(b) && !self.embedded.manages(b) {
             self.smoothing.sweep(self.mls.stencils(), &mut self.points, 0, range, material.smoothing);
         }
     }

@@ -21,7 +21,7 @@ impl World {
             max_strain: if self.is_implicit() {
                 0.0
             } else {
-                self.mls.extremes().max_strain.max(self.shells.max_strain())
+                self.mls.extremes().max_strain.max(self.shells.max_strain()).max(self.embedded.max_strain())
             },
             energy: self.energy_if_due(),
         };
@@ -68,7 +68,7 @@ impl World {
         let pins = self.pins.iter().map(|p| driven(&p.motion)).fold(0.0, f64::max);
         let colliders = self.colliders.list.iter().map(|c| driven(c.motion())).fold(0.0, f64::max);
         Limits::new(
-            self.mls.wave_speed().max(self.shells.wave_speed()),
+            self.mls.wave_speed().max(self.shells.wave_speed()).max(self.embedded.wave_speed()),
             start + fall + fields + pins + colliders,
             points.masses.iter().sum(),
         )
@@ -84,6 +84,7 @@ impl World {
         self.flow.add_energy(&self.points, &mut elastic);
         self.shells.add_energy(&self.points, &mut elastic);
         self.lattice.add_energy(&self.points, &mut elastic);
+        self.embedded.add_energy(&self.points, &mut elastic);
         Some(Energy {
             kinetic: all.kinetic,
             stored: elastic.iter().sum::<f64>() + self.body_contacts.energy(),
@@ -109,6 +110,7 @@ impl World {
         self.mls.elastic_energy(&self.points, &mut elastic);
         self.shells.add_energy(&self.points, &mut elastic);
         self.lattice.add_energy(&self.points, &mut elastic);
+        self.embedded.add_energy(&self.points, &mut elastic);
         let flow = self.flow.measure_energy(&self.points, &self.colliders);
         all.kinetic - all.mass * self.scene.gravity.dot(all.center) + elastic.iter().sum::<f64>() + flow
     }
@@ -133,6 +135,8 @@ impl World {
         self.flow.save(&mut snapshot.flow);
         snapshot.lattice.clear();
         self.lattice.save(&mut snapshot.lattice);
+        snapshot.embedded.clear();
+        self.embedded.save(&mut snapshot.embedded);
     }
 
     fn go_back(&mut self) {
@@ -164,6 +168,7 @@ impl World {
         self.flow.restore(&snapshot.flow);
         // It always fits: the snapshot is of this world.
         let _ = self.lattice.load(&snapshot.lattice);
+        let _ = self.embedded.load(&snapshot.embedded);
         self.warm_lattices();
         self.update_melted_fractions();
         self.switched = booked;

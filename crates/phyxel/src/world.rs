@@ -13,6 +13,7 @@ use crate::linalg::SymmetricEigen;
 use crate::materials::elastic::green_strain;
 use crate::materials::{ElasticLaw, von_mises};
 use crate::measure::{MetricsRow, Probe, Timings, totals};
+use crate::models::embedded::{EmbeddedModel, Fields};
 use crate::models::lattice::LatticeModel;
 use crate::models::mls::MlsModel;
 use crate::models::mls::flow::FlowModel;
@@ -64,6 +65,8 @@ pub struct World {
     pub(crate) shells: ShellModel,
     /// Close-packed lattices, solid and liquid.
     pub(crate) lattice: LatticeModel,
+    /// Clay, dough, gum.
+    pub(crate) embedded: EmbeddedModel,
     /// Pins that clamp shells now. Written by `set_clamps`.
     pub(crate) clamped: Vec<usize>,
     /// Bodies that flow or have flowed.
@@ -200,6 +203,10 @@ impl World {
     pub fn lattice(&self) -> &LatticeModel {
         &self.lattice
     }
+    /// The embedded bodies.
+    pub fn embedded(&self) -> &EmbeddedModel {
+        &self.embedded
+    }
     /// The heat, when some body takes part in it.
     pub fn heat(&self) -> Option<&Heat> {
         self.heat.as_ref()
@@ -237,6 +244,7 @@ impl World {
         self.flow.add_energy(&self.points, &mut elastic);
         self.shells.add_energy(&self.points, &mut elastic);
         self.lattice.add_energy(&self.points, &mut elastic);
+        self.embedded.add_energy(&self.points, &mut elastic);
         self.count_pieces();
         self.probe_values = self.probes.iter().map(|p| p.value(self, &elastic)).collect();
         let fields = &self.scratch.fields;
@@ -286,6 +294,8 @@ impl World {
         self.flow.write_deformations(gradients);
         self.shells.write_deformations(&self.points, gradients);
         self.lattice.write_deformations(&self.points, gradients);
+        let stencils = self.mls.stencils();
+        self.embedded.write_deformations(&self.points, |i| stencils.of(i), gradients);
         let laws: Vec<ElasticLaw> = self.mls.laws().collect();
         let bodies = &self.points.bodies;
         for field in [&mut fields.strain, &mut fields.stress, &mut fields.volume_ratio] {
@@ -308,6 +318,11 @@ impl World {
             fields.plastic.resize(gradients.len(), 0.0);
             self.shells.write_plastic(&mut fields.plastic);
         }
+        if !self.embedded.is_empty() {
+            fields.plastic.resize(gradients.len(), 0.0);
+            let PointFields { strain, stress, volume_ratio, plastic } = fields;
+            self.embedded.write_fields(&self.points, &mut Fields { strain, stress, volume_ratio, plastic });
+        }
         self.shells.measure(&self.points);
         self.shells.write_fields(gradients, &mut fields.strain, &mut fields.stress, &mut fields.volume_ratio);
     }
@@ -324,6 +339,11 @@ impl World {
             if let Some(heat) = self.heat.as_ref().filter(|_| body.material.is_thermal()) {
                 let temperature = |i: usize| heat.temperature(i).unwrap_or(f64::NAN) as f32;
                 out.bodies[b].fields.push(("temperature", body.range.clone().map(temperature).collect()));
+            }
+            if let Some(part) = self.embedded.part(b) {
+                for (axis, name) in crate::sinks::EMBEDDED.into_iter().enumerate() {
+                    out.bodies[b].fields.push((name, part.embedded.iter().map(|e| e[axis] as f32).collect()));
+                }
             }
             out.bodies[b].hidden = !self.surfaces[b].visible;
             out.bodies[b].two_sided = self.shells.manages(b);

@@ -106,6 +106,8 @@ pub struct Snapshot {
     pub flow: Vec<u8>,
     /// State of the lattices as bytes.
     pub lattice: Vec<u8>,
+    /// State of the embedded bodies as bytes.
+    pub embedded: Vec<u8>,
 }
 
 /// What to do after a step.

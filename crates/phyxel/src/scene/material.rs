@@ -61,6 +61,30 @@ pub struct MaterialSpec {
     pub shell: Option<ShellSpec>,
     /// What only lattices have; None for other bodies.
     pub lattice: Option<LatticeSpec>,
+    /// What only embedded bodies have; None for other bodies.
+    pub embedded: Option<EmbeddedSpec>,
+}
+
+/// Material keys of embedded bodies [War12].
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct EmbeddedSpec {
+    /// Rise of the yield stress per equivalent plastic strain [Pa]; negative: it softens.
+    pub hardening: f64,
+    /// Accumulated plastic strain at which it parts; None: never.
+    pub break_strain: Option<f64>,
+    /// Which form of the method moves it.
+    pub law: EmbeddedLaw,
+}
+
+/// `law` of an embedded body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EmbeddedLaw {
+    /// Elastic states are kept through each embedding, what has flowed is anchored in the world.
+    #[default]
+    Anchored,
+    /// As in [War12].
+    Published,
 }
 
 /// Material keys of lattices [WHP06].
@@ -164,6 +188,7 @@ impl Default for MaterialSpec {
             anisotropy: None,
             shell: None,
             lattice: None,
+            embedded: None,
         }
     }
 }

@@ -14,6 +14,7 @@ mod patches;
 mod probe;
 mod read;
 mod read_heat;
+mod read_embedded;
 mod read_lattice;
 mod read_material;
 mod read_shape;
@@ -30,7 +31,7 @@ pub mod units;
 mod write;
 
 pub use heat::{AirSpec, HeatKind, HeatSpec};
-pub use material::{Anisotropy, BreakSpec, LatticeSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
+pub use material::{Anisotropy, BreakSpec, EmbeddedLaw, EmbeddedSpec, LatticeSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
 pub use patches::PatchSpec;
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;
@@ -177,6 +178,8 @@ pub enum ModelKind {
     Mls,
     /// Thin shells by fibers [WSG05].
     Shell,
+    /// Multiplicative elastoplasticity with an embedded rest shape [War12].
+    Embedded,
     /// Close-packed lattices of particles, solid or liquid [WHP06].
     Lattice,
 }

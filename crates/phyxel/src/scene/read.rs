@@ -3,6 +3,7 @@
 use super::keys::SCENE;
 use super::patches::read_patches;
 use super::read_heat::{no_conductivity, read_air, read_heat};
+use super::read_embedded::check_embedded;
 use super::read_lattice::{check_lattices, check_plane};
 use super::read_material::read_material;
 use super::read_shape::{Shapes, read_shape};
@@ -107,6 +108,7 @@ pub(super) fn read_scene(root: &Node, file: Option<&Path>) -> Result<Scene> {
     }
     check_shells(&top, &scene)?;
     check_lattices(&top, &scene)?;
+    check_embedded(&scene)?;
     scene.camera = read_camera(&top)?;
     scene.shapes = shapes.finish();
     Ok(scene)
@@ -158,6 +160,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
     let model = match table.choice("model")? {
         "shell" => ModelKind::Shell,
         "lattice" => ModelKind::Lattice,
+        "embedded" => ModelKind::Embedded,
         _ => ModelKind::Mls,
     };
     let shape = read_shape(table, "shape", shapes)?;
@@ -243,8 +246,8 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         let fault = table.fault_of("kind", "only shells have fibers");
         return Err(fault.hint("\"points\" shows where the points of a solid are").into());
     }
-    if kind == SurfaceKind::Mesh && model != ModelKind::Lattice {
-        let fault = table.fault_of("kind", "a mesh is drawn around the particles of lattices only");
+    if kind == SurfaceKind::Mesh && !matches!(model, ModelKind::Lattice | ModelKind::Embedded) {
+        let fault = table.fault_of("kind", "a mesh is drawn around the points of lattices and embedded bodies only");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
     Ok(SurfaceSpec { kind, count: table.count("count")? as usize })

@@ -2,6 +2,7 @@
 
 use super::keys::MATERIAL;
 use super::read_heat::check_thermal;
+use super::read_embedded::{read_embedded_keys, refuse_embedded_keys};
 use super::read_lattice::{read_lattice_keys, refuse_lattice_keys};
 use super::read_shell::{read_shell_keys, refuse_shell_keys};
 use super::reader::Table;
@@ -55,6 +56,7 @@ pub(super) fn read_material(body: &Table, model: ModelKind) -> Result<MaterialSp
         anisotropy: None,
         shell: None,
         lattice: None,
+        embedded: None,
     };
     check_poisson(&table, material.poisson)?;
     check_thermal(&table, &material)?;
@@ -69,8 +71,10 @@ pub(super) fn read_material(body: &Table, model: ModelKind) -> Result<MaterialSp
         ModelKind::Mls => {
             refuse_shell_keys(&table)?;
             refuse_lattice_keys(&table)?;
+            refuse_embedded_keys(&table)?;
         }
         ModelKind::Shell => read_shell_keys(&table, &mut material)?,
+        ModelKind::Embedded => read_embedded_keys(&table, &mut material)?,
         ModelKind::Lattice => read_lattice_keys(&table, &mut material)?,
     }
     Ok(material)

@@ -226,6 +226,20 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         entries.extend(thermal_keys(material));
         return entries;
     }
+    if let Some(embedded) = material.embedded {
+        entries.retain(|(key, _)| *key != "smoothing");
+        entries.extend([
+            ("yield_strain", number(material.yield_strain)),
+            ("creep", number(material.creep)),
+            ("viscosity", number(material.viscosity)),
+            ("hardening", number(embedded.hardening)),
+            ("law", word(&embedded.law)),
+        ]);
+        entries.extend(material.control.map(|c| ("control", number(c))));
+        entries.extend(embedded.break_strain.map(|x| ("break_strain", number(x))));
+        entries.extend(thermal_keys(material));
+        return entries;
+    }
     entries.push(("volume_stiffness", number(material.volume_stiffness)));
     entries.extend(material.collapse_stiffness.map(|c| ("collapse_stiffness", number(c))));
     entries.extend([

@@ -6,6 +6,7 @@
 //! a rule (consecutive, all equal) take a few bytes.
 
 use super::bytes::{Reader, Writer};
+use super::space::{Space, show_embedded};
 use crate::error::{Diagnostic, Result};
 use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
 use crate::surface::Surfels;
@@ -166,12 +167,18 @@ fn from_octahedral(p: Vec2) -> Vec3 {
 pub struct FrameReader {
     dir: PathBuf,
     looks: Vec<Arc<Surfels>>,
+    space: Space,
 }
 
 impl FrameReader {
     /// Reader of the frames in `dir` (the folder `frames/` of a run).
     pub fn open(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), looks: Vec::new() }
+        Self { dir: dir.into(), looks: Vec::new(), space: Space::World }
+    }
+
+    /// The same frames in a space of their own.
+    pub fn in_space(self, space: Space) -> Self {
+        Self { space, ..self }
     }
 
     /// Number of frames from 0 on without a gap.
@@ -200,7 +207,13 @@ impl FrameReader {
         self.looks = looks;
         match (frame, failed) {
             (_, Some(error)) => Err(error),
-            (Some(frame), None) => Ok(frame),
+            (Some(mut frame), None) => match self.space == Space::World || show_embedded(&mut frame) {
+                true => Ok(frame),
+                false => Err(Diagnostic::new("the run has no embedded space")
+                    .file(&path)
+                    .expected("a body with model = \"embedded\"")
+                    .into()),
+            },
             (None, None) => Err(damaged(&path, &bytes, FRAME_MAGIC).into()),
         }
     }

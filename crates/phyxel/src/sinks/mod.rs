@@ -11,11 +11,13 @@ mod plots;
 mod replay;
 mod run_folder;
 mod scene_files;
+mod space;
 
 pub use frame_file::FrameReader;
 pub use metrics_file::MetricsTable;
 pub use pictures::Pictures;
 pub use replay::Replay;
+pub use space::{EMBEDDED, Space};
 pub use run_folder::{RunFolder, holds_run, unused_folder};
 
 use crate::error::Result;

@@ -13,7 +13,10 @@ pub(in crate::scene) static BODY: Section = Section {
             "model",
             Kind::Choice(&[
                 choice("mls", "moving-least-squares elasticity [MKN04]: solids that bounce and bend"),
-                later("embedded", "the model for clay and dough comes in a later version"),
+                choice(
+                    "embedded",
+                    "elastoplasticity with an embedded rest shape [War12]: clay, dough, gum that flow and spring back",
+                ),
                 choice(
                     "lattice",
                     "particles that hold each other in a close-packed lattice [WHP06]: solids that break, liquids, melting and freezing",
@@ -119,7 +122,6 @@ const SOLIDUS: &str =
 const SPECIFIC: &str = "heat capacity per mass is `specific_heat`";
 const START: &str = "the temperature at the start is a key of [[body]]";
 const STRESS_LATER: &str = "yield is given as a strain: `yield_strain` = 0.816 (1 + poisson) yield_stress / young";
-const HARDENING_LATER: &str = "hardening comes in a later version; `max_plastic_strain` bounds the flow";
 
 /// Keys of a material that an event may change too.
 static MATERIAL_CHANGEABLE: &[Key] = &[
@@ -303,16 +305,26 @@ pub(in crate::scene) static MATERIAL: Section = Section {
             Kind::Choice(&[
                 choice("tensor", "strain and curvature fitted to the fibers: the material alone decides"),
                 choice("weights", "weighted fibers, 10 to 20 % too soft on random points; for comparison"),
-                choice("published", "the energies as printed in [WSG05], at like stiffness; for comparison"),
+                choice("published", "as printed in [WSG05], at like stiffness, or in [War12]; for comparison"),
+                choice(
+                    "anchored",
+                    "of an embedded body: its elastic state is kept through each embedding, what has flowed is anchored in the world",
+                ),
             ]),
-            "\"tensor\"",
-            "Energy of a shell; for `model = \"shell\"` only.",
+            "\"tensor\" of a shell, \"anchored\" of an embedded body",
+            "Energy of a shell, or the form of the method that moves an embedded body.",
         ),
         absent(
             "break_strain",
             Kind::Quantity(D::NONE, Range::Above(0.0, 1e3)),
             "never",
-            "Elastic strain at which a shell tears or a lattice solid breaks.",
+            "Elastic strain at which a shell tears or a lattice solid breaks; accumulated plastic strain at which an embedded body does.",
+        ),
+        absent(
+            "hardening",
+            Kind::Quantity(D::PRESSURE, Range::Any),
+            "0",
+            "Rise of the yield stress of an embedded body per plastic strain, both as von Mises measures them; negative: it softens.",
         ),
         absent(
             "break_bending",
@@ -381,6 +393,7 @@ const EVENT_SET_NOT: &[(&str, &str)] = &[
     ("thickness", "an event cannot change the thickness of a shell"),
     ("law", "an event cannot change the law of a shell"),
     ("break_strain", "an event cannot change what a shell bears"),
+    ("hardening", "an event cannot change how a body hardens"),
     ("break_bending", "an event cannot change what a shell bears"),
     ("microcracks", "an event cannot change what a shell bears"),
     ("fatigue", "an event cannot change what a shell bears"),
@@ -394,12 +407,10 @@ const EVENT_SET_NOT: &[(&str, &str)] = &[
     MATERIAL_LATER[1],
     MATERIAL_LATER[2],
     MATERIAL_LATER[3],
-    MATERIAL_LATER[4],
 ];
 
 const MATERIAL_LATER: &[(&str, &str)] = &[
     ("yield_stress", STRESS_LATER),
-    ("hardening", HARDENING_LATER),
     ("melting_point", SOLIDUS),
     ("heat_capacity", SPECIFIC),
     ("temperature", START),
@@ -446,7 +457,7 @@ pub(in crate::scene) static SURFACE: Section = section(
                 choice("fibers", "nodes and fibers of a shell, as discs and strings"),
                 later("detail", "this surface comes in a later version; surfels are near to it"),
                 later("skin", "this surface comes in a later version; surfels are near to it"),
-                choice("mesh", "a smooth closed mesh around the particles of a lattice; what liquids have by default"),
+                choice("mesh", "a smooth closed mesh around the points of a lattice or an embedded body; what liquids have by default"),
             ]),
             "\"surfels\"",
             "What kind of surface.",

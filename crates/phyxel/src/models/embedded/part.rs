@@ -1,0 +1,393 @@
+//! One body: its points in embedded space, the fit of the deformation, flow, stress and forces.
+
+use super::matter::{Matter, exponential};
+use super::published::Published;
+use super::state::Memory;
+use super::stencils::{CHUNK, Look, Place, Stencils, clamp_stretches, single};
+use super::svd::{Svd, newton_rotation};
+use crate::linalg::double_dot;
+use crate::points::Points;
+use crate::scene::EmbeddedLaw;
+use glam::{DMat3, DVec3, Mat3A, Vec3A};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Elastic stretches that flowing matter can have.
+const STRETCHES: [f64; 2] = [0.25, 4.0];
+/// Norm of the strain up to which logarithms are taken by their series.
+const SMALL: f64 = 0.15;
+/// Range of the singular values of P.
+pub(super) const PLASTIC: [f64; 2] = [1.0 / 3.0, 3.0];
+
+/// One body of the model; all indices are its own.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Number of the body in the world.
+    pub body: usize,
+    /// Its points in the world's table.
+    pub range: Range<usize>,
+    /// Number of its first point among those of the model.
+    pub first: usize,
+    /// What it is made of.
+    pub matter: Option<Matter>,
+    /// Volumes at rest [m³].
+    pub volumes: Vec<f64>,
+    /// Distances between points [m].
+    pub spacings: Vec<f64>,
+    /// Embedded positions [m]. Written by `renew`.
+    pub embedded: Vec<DVec3>,
+    /// What each point remembers. Written by `fit` and `renew`.
+    pub memories: Vec<Memory>,
+    /// What the weights were made from. Written by `renew`.
+    pub looks: Vec<Look>,
+    /// Neighborhoods in embedded space. Written by `renew`.
+    pub stencils: Stencils,
+    /// In place of the above, when the body follows the published method.
+    pub published: Option<Box<Published>>,
+    /// Where matter is, from `fit`.
+    pub fits: Vec<Fit>,
+    /// Whether anything flowed in the last step.
+    pub(super) flows: bool,
+    /// World and embedded positions relative to their means [m]; scratch.
+    pub(super) places: Vec<Place>,
+    pub(super) sends: Vec<Send>,
+}
+
+/// The deformation of a point after flow. Written by `fit`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fit {
+    /// G: world over embedded vectors.
+    pub gradient: DMat3,
+    /// F = G P⁻¹, the elastic deformation.
+    pub elastic: DMat3,
+    /// Its rotation.
+    pub rotation: DMat3,
+    /// Largest stretch.
+    pub stretch: f64,
+}
+
+impl Fit {
+    /// At rest.
+    pub const REST: Self =
+        Self { gradient: DMat3::IDENTITY, elastic: DMat3::IDENTITY, rotation: DMat3::IDENTITY, stretch: 1.0 };
+}
+
+/// What a point gives to the forces on its neighbors.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Send {
+    /// v PK P⁻ᵀ M⁻¹ - κ G [N/m].
+    matrix: Mat3A,
+    /// κ [N/m].
+    control: f32,
+    /// Where the point is.
+    place: Place,
+}
+
+impl Send {
+    const NOTHING: Self =
+        Self { matrix: Mat3A::ZERO, control: 0.0, place: Place { world: Vec3A::ZERO, embedded: Vec3A::ZERO } };
+}
+
+/// Sums over a step of flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Flowed {
+    /// Elastic energy that flow took [J].
+    pub dissipated: f64,
+    /// Whether anything flowed.
+    pub any: bool,
+    /// Largest norm of the elastic Green strain.
+    pub strain: f64,
+}
+
+impl Part {
+    /// A body whose points are in the table already, unstressed where they are.
+    pub fn new(
+        body: usize,
+        range: Range<usize>,
+        first: usize,
+        (matter, law): (Matter, EmbeddedLaw),
+        points: &Points,
+    ) -> Self {
+        let embedded = points.positions[range.clone()].to_vec();
+        let look = |&position: &DVec3| Look { position, flowed: 0.0, stretch: 1.0, broken: false };
+        let count = embedded.len();
+        let published = (law == EmbeddedLaw::Published).then(|| Box::new(Published::new(&embedded)));
+        let mut part = Self {
+            published,
+            body,
+            first,
+            matter: Some(matter),
+            volumes: points.volumes[range.clone()].to_vec(),
+            spacings: points.spacings[range.clone()].to_vec(),
+            memories: vec![Memory::NEW; count],
+            looks: embedded.iter().map(look).collect(),
+            fits: vec![Fit::REST; count],
+            sends: vec![Send::NOTHING; count],
+            range,
+            embedded,
+            ..Self::default()
+        };
+        part.rebuild();
+        part
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.memories.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.memories.is_empty()
+    }
+
+    /// Makes the neighborhoods from the embedded positions and the looks.
+    pub(super) fn rebuild(&mut self) {
+        let mean = mean(&self.embedded);
+        self.places.resize(self.embedded.len(), Place::default());
+        self.places.iter_mut().zip(&self.embedded).for_each(|(p, e)| p.embedded = (*e - mean).as_vec3a());
+        self.stencils.update(&self.embedded, &self.places, &self.spacings, &self.looks);
+    }
+
+    /// Takes the world positions over.
+    pub(super) fn load(&mut self, points: &Points) {
+        let positions = &points.positions[self.range.clone()];
+        let mean = mean(positions);
+        self.places.iter_mut().zip(positions).for_each(|(p, x)| p.world = (*x - mean).as_vec3a());
+    }
+
+    /// Phase: finds the deformation at the present positions, lets matter flow over `dt` [s] (0: not), and finds what each point
+    /// sends to its neighbors.
+    pub fn fit(&mut self, points: &Points, dt: f64) -> Flowed {
+        self.load(points);
+        let Some(matter) = self.matter else { return Flowed::default() };
+        if self.published.is_some() {
+            return self.fit_published(&matter, points, dt);
+        }
+        let part = -(-matter.creep * dt).exp_m1();
+        let Self { memories, fits, sends, stencils, volumes, places, .. } = self;
+        let chunks = memories.par_chunks_mut(CHUNK).zip(fits.par_chunks_mut(CHUNK)).zip(sends.par_chunks_mut(CHUNK));
+        let sums: Vec<Flowed> = chunks
+            .enumerate()
+            .map(|(chunk, ((memories, fits), sends))| {
+                let mut sum = Flowed::default();
+                for (k, ((memory, fit), send)) in memories.iter_mut().zip(fits).zip(sends).enumerate() {
+                    let i = chunk * CHUNK + k;
+                    let gradient = stencils.gradient(i, places, memory.prior);
+                    let (flowed, strain) = deform(&matter, memory, fit, gradient, part);
+                    sum.any |= flowed.is_some();
+                    sum.dissipated += flowed.map_or(0.0, |e| e * volumes[i]);
+                    sum.strain = sum.strain.max(strain);
+                    *send = sending(&matter, memory, fit, volumes[i], stencils, i, places[i]);
+                }
+                sum
+            })
+            .collect();
+        sums.into_iter().fold(Flowed::default(), |a, b| Flowed {
+            dissipated: a.dissipated + b.dissipated,
+            any: a.any || b.any,
+            strain: a.strain.max(b.strain),
+        })
+    }
+
+    /// Finds again what each point sends, after a renewal.
+    pub(super) fn send(&mut self) {
+        let Some(matter) = self.matter else { return };
+        let Self { memories, fits, sends, stencils, volumes, places, .. } = self;
+        sends.par_iter_mut().with_min_len(CHUNK).enumerate().for_each(|(i, send)| {
+            *send = sending(&matter, &memories[i], &fits[i], volumes[i], stencils, i, places[i]);
+        });
+    }
+
+    fn fit_published(&mut self, matter: &Matter, points: &Points, dt: f64) -> Flowed {
+        let Some(published) = &mut self.published else { return Flowed::default() };
+        let world = &points.positions[self.range.clone()];
+        let flows: Vec<f64> = self.memories.iter().map(|m| m.flow).collect();
+        let flowed = published.deform(matter, &self.volumes, [world, &self.embedded], dt, &flows);
+        for (memory, fit) in self.memories.iter_mut().zip(&published.fits) {
+            let flow = fit.plastic - DMat3::IDENTITY;
+            memory.flow += double_dot(flow, flow).sqrt();
+        }
+        flowed
+    }
+
+    /// Ends a step of the published method, after its forces.
+    pub(super) fn end_published(&mut self) {
+        let flows = self.flows;
+        let Some(published) = &mut self.published else { return };
+        if flows {
+            published.follow(&mut self.embedded);
+        }
+        published.end_step(&self.embedded, flows);
+    }
+
+    /// The elastic deformation of a point at the present positions, after `load`.
+    pub(super) fn elastic(&self, i: usize, points: &Points) -> DMat3 {
+        match &self.published {
+            Some(published) => published.fit(i, &points.positions[self.range.clone()], &self.embedded).1,
+            None => {
+                let memory = &self.memories[i];
+                self.stencils.gradient(i, &self.places, memory.prior) * memory.inverse
+            }
+        }
+    }
+
+    /// Phase: adds the elastic forces [N].
+    pub fn add_forces(&self, points: &Points, forces: &mut [DVec3]) {
+        if let Some(published) = &self.published {
+            return published.add_forces([&points.positions[self.range.clone()], &self.embedded], forces);
+        }
+        let Self { stencils, sends, .. } = self;
+        forces.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, forces)| {
+            for (k, force) in forces.iter_mut().enumerate() {
+                let i = chunk * CHUNK + k;
+                let own = sends[i];
+                let mut sum = Vec3A::ZERO;
+                for (j, w) in stencils.of(i) {
+                    let other = &sends[j];
+                    let pull = (own.matrix + other.matrix) * (other.place.embedded - own.place.embedded);
+                    let straight = other.place.world - own.place.world;
+                    sum += (pull + straight * (own.control + other.control)) * w;
+                }
+                *force += sum.as_dvec3();
+            }
+        });
+    }
+
+    /// Elastic energy with that of the control [J], at the present positions, without flow.
+    pub fn energy(&mut self, points: &Points) -> f64 {
+        self.load(points);
+        let Some(matter) = self.matter else { return 0.0 };
+        if let Some(published) = &self.published {
+            return published.energy(&matter, &self.volumes, [&points.positions[self.range.clone()], &self.embedded]);
+        }
+        let Self { memories, stencils, volumes, places, .. } = self;
+        let energy = |i: usize| {
+            let memory = &memories[i];
+            if memory.lost {
+                return 0.0;
+            }
+            let gradient = stencils.gradient(i, places, memory.prior);
+            let sigma = Svd::new(gradient * memory.inverse).sigma;
+            let (g, own) = (single(gradient), places[i]);
+            let misfit = |(j, w): (usize, f32)| {
+                let (world, embedded) = (places[j].world - own.world, places[j].embedded - own.embedded);
+                w * (world - g * embedded).length_squared()
+            };
+            let squares: f32 = stencils.of(i).map(misfit).sum();
+            let control = control(&matter, memory, volumes[i], stencils.traces[i]);
+            volumes[i] * matter.energy_density(sigma) + 0.5 * control * f64::from(squares)
+        };
+        let all: Vec<f64> = (0..memories.len()).into_par_iter().with_min_len(CHUNK).map(energy).collect();
+        all.iter().sum()
+    }
+}
+
+fn mean(positions: &[DVec3]) -> DVec3 {
+    positions.iter().sum::<DVec3>() / positions.len().max(1) as f64
+}
+
+/// κ of a point [N/m]: the control yields with the matter.
+#[inline]
+fn control(matter: &Matter, memory: &Memory, volume: f64, trace: f64) -> f64 {
+    matter.control * matter.young * volume / trace * (1.0 - memory.flowed())
+}
+
+#[inline]
+fn sending(
+    matter: &Matter,
+    memory: &Memory,
+    fit: &Fit,
+    volume: f64,
+    stencils: &Stencils,
+    i: usize,
+    place: Place,
+) -> Send {
+    if memory.lost {
+        return Send { place, ..Send::NOTHING };
+    }
+    let stretch = fit.rotation.transpose() * fit.elastic;
+    let stress = matter.stress(fit.rotation, stretch);
+    let control = control(matter, memory, volume, stencils.traces[i]);
+    let mut matrix = stress * memory.inverse.transpose() * stencils.inverses[i] * volume;
+    if control > 0.0 {
+        matrix -= fit.gradient * control;
+    }
+    Send { matrix: single(matrix), control: control as f32, place }
+}
+
+/// Elastic deformation and flow of one point; returns the energy density that flow took, if any, and the strain.
+#[inline]
+fn deform(matter: &Matter, memory: &mut Memory, fit: &mut Fit, gradient: DMat3, part: f64) -> (Option<f64>, f64) {
+    let f = gradient * memory.inverse;
+    fit.gradient = gradient;
+    fit.elastic = f;
+    let Some(rotation) = newton_rotation(f) else { return deform_far(matter, memory, fit, part) };
+    let stretch = rotation.transpose() * f;
+    let strain = stretch - DMat3::IDENTITY;
+    let size2 = double_dot(strain, strain);
+    let flows = part > 0.0 && !memory.lost;
+    if flows && size2 > SMALL * SMALL {
+        return deform_far(matter, memory, fit, part);
+    }
+    let length = size2.sqrt();
+    fit.rotation = rotation;
+    // An upper bound is good enough.
+    fit.stretch = 1.0 + length;
+    let mut taken = None;
+    if flows {
+        let change = matter.small_flow(strain, memory.flow, part, memory.flowed());
+        if let Some((x, norm)) = change {
+            let before = matter.strain_energy(strain);
+            let [forth, back] = [exponential(x), exponential(-x)];
+            fit.elastic = f * back;
+            memory.plastic = forth * memory.plastic;
+            memory.inverse *= back;
+            memory.flow += norm;
+            memory.recent += norm;
+            taken = Some(before - matter.strain_energy(stretch * back - DMat3::IDENTITY));
+        }
+    }
+    memory.prior = rotation * memory.plastic;
+    (taken, length + 0.5 * length * length)
+}
+
+/// The same by singular values, for large strain and inverted matter.
+#[cold]
+fn deform_far(matter: &Matter, memory: &mut Memory, fit: &mut Fit, part: f64) -> (Option<f64>, f64) {
+    let svd = Svd::new(fit.elastic);
+    let mut sigma = svd.sigma;
+    fit.rotation = svd.rotation();
+    let mut taken = None;
+    if part > 0.0 && !memory.lost {
+        let kept = sigma.clamp(DVec3::splat(STRETCHES[0]), DVec3::splat(STRETCHES[1]));
+        if kept != sigma {
+            fit.elastic = svd.with(kept);
+            memory.set_plastic(clamp_stretches(fit.elastic.inverse() * fit.gradient, PLASTIC[0], PLASTIC[1]).0);
+            taken = Some(matter.energy_density(sigma) - matter.energy_density(kept));
+            sigma = kept;
+        }
+        if let Some(flow) = matter.flow(sigma, matter.limit(memory.flow), part, memory.flowed()) {
+            let before = matter.energy_density(sigma);
+            sigma /= flow.plastic;
+            fit.elastic = svd.with(sigma);
+            let change = svd.v * DMat3::from_diagonal(flow.plastic) * svd.v.transpose();
+            memory.set_plastic(change * memory.plastic);
+            memory.flow += flow.strain;
+            memory.recent += flow.strain;
+            taken = Some(taken.unwrap_or(0.0) + before - matter.energy_density(sigma));
+        }
+    }
+    fit.stretch = sigma.x;
+    memory.prior = fit.rotation * memory.plastic;
+    (taken, 0.5 * (sigma * sigma - DVec3::ONE).length())
+}
+
+impl Memory {
+    /// Sets P and its inverse.
+    #[inline]
+    pub(super) fn set_plastic(&mut self, plastic: DMat3) {
+        self.plastic = plastic;
+        self.inverse = plastic.inverse();
+    }
+}

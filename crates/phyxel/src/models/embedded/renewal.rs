@@ -1,0 +1,175 @@
+//! Renewal of the embedding: flow goes from P into the embedded positions, and neighborhoods follow.
+//!
+//! Every few steps, where anything has flowed, embedded positions move towards what the flow asks for: the least-squares fit of
+//!
+//! ```text
+//! e_ij + Δe_ij = (1 - β) D e_ij + β Qᵀ V⁻¹ x_ij,   D = P_old⁻¹ P,   β = 1 - exp(-Δq/ε),   V the left elastic stretch
+//! ```
+//!
+//! which is [War12] eq. 3.25 at β = 0 and the shape without stress as it lies in the world at β = 1; Q is the mean rotation of the
+//! connected piece, so that pieces that turn stay as they are in embedded space. Then new neighborhoods are found, the gradient G
+//! is fitted anew, and P = F⁻¹ G: the elastic state of every point is the same before and after, whatever moved. This departs from
+//! [War12] eq. 3.28, whose fit of P changes the stress a little each time.
+
+use super::embedding::{Embedding, Target};
+use super::part::{PLASTIC, Part};
+use super::state::Memory;
+use super::stencils::{CHUNK, Look, clamp_stretches};
+use super::svd::{nearest_rotation, newton_rotation};
+use crate::groups::Groups;
+use crate::points::Points;
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+
+/// Flow between two renewals at which a point is anchored in the world rather than in its past.
+const ANCHORING: f64 = 0.2;
+/// Part of the points of a piece that must have flowed before it is put where it is in the world.
+const ALL_FLOWED: f64 = 0.95;
+
+/// One connected piece of a body in embedded space.
+#[derive(Debug, Clone, Copy, Default)]
+struct Piece {
+    count: f64,
+    flowed: f64,
+    gradient: DMat3,
+    embedded: DVec3,
+    world: DVec3,
+    change: DVec3,
+}
+
+impl Part {
+    /// Whether anything has flowed since the last renewal.
+    pub fn wants_renewal(&self) -> bool {
+        self.memories.iter().any(|m| m.recent > 0.0)
+    }
+
+    /// Phase: moves the embedded positions after the flow; `fit` must have run at these positions.
+    pub(super) fn renew(&mut self, points: &Points, embedding: &mut Embedding) {
+        if self.published.is_some() || !self.wants_renewal() {
+            return;
+        }
+        let positions = &points.positions[self.range.clone()];
+        let labels = self.labels();
+        let mut pieces = self.pieces(&labels, positions);
+        let turns: Vec<DMat3> = pieces.iter().map(|p| turn(p.gradient).transpose()).collect();
+        let targets: Vec<Target> = (0..self.len()).map(|i| self.target(i, turns[labels[i] as usize])).collect();
+        let changes = embedding.solve(&self.stencils, &targets, &self.places);
+        for (change, &label) in changes.iter().zip(&labels) {
+            pieces[label as usize].change += *change;
+        }
+        for (i, &label) in labels.iter().enumerate() {
+            let piece = &pieces[label as usize];
+            let aligned = piece.flowed >= ALL_FLOWED * piece.count;
+            let shift = if aligned { piece.world - piece.embedded } else { DVec3::ZERO };
+            self.embedded[i] += changes[i] + (shift - piece.change) / piece.count;
+        }
+        self.look_again(positions);
+        self.rebuild();
+        self.keep_elastic_state();
+        self.send();
+    }
+
+    /// Number of the piece of each point, in the order of their first points.
+    fn labels(&self) -> Vec<u32> {
+        let mut groups = Groups::new(self.len());
+        for i in 0..self.len() {
+            for (j, _) in self.stencils.of(i).filter(|(j, _)| *j > i) {
+                groups.unite(i as u32, j as u32);
+            }
+        }
+        let mut numbers = vec![u32::MAX; self.len()];
+        let mut next = 0;
+        let mut label = |i: u32| {
+            let first = groups.lowest(i) as usize;
+            if numbers[first] == u32::MAX {
+                numbers[first] = next;
+                next += 1;
+            }
+            numbers[first]
+        };
+        (0..self.len() as u32).map(&mut label).collect()
+    }
+
+    fn pieces(&self, labels: &[u32], positions: &[DVec3]) -> Vec<Piece> {
+        let count = labels.iter().max().map_or(0, |m| *m as usize + 1);
+        let mut pieces = vec![Piece::default(); count];
+        for (i, &label) in labels.iter().enumerate() {
+            let piece = &mut pieces[label as usize];
+            piece.count += 1.0;
+            piece.flowed += f64::from(u8::from(self.memories[i].flowed() >= 1.0));
+            piece.gradient += self.fits[i].gradient * self.volumes[i];
+            piece.embedded += self.embedded[i];
+            piece.world += positions[i];
+        }
+        pieces
+    }
+
+    /// What the neighborhood of a point asks for: Δe_ij = A e_ij + B x_ij.
+    fn target(&self, i: usize, back: DMat3) -> Target {
+        let memory = &self.memories[i];
+        if memory.recent <= 0.0 {
+            return Target::NOTHING;
+        }
+        let fit = &self.fits[i];
+        let anchored = 1.0 - (-memory.recent / ANCHORING).exp();
+        let flow = memory.kept.inverse() * memory.plastic;
+        // V⁻¹ = R F⁻¹.
+        let relaxed = fit.rotation * fit.elastic.inverse();
+        Target::new(flow * (1.0 - anchored) - DMat3::IDENTITY, back * relaxed * anchored)
+    }
+
+    fn look_again(&mut self, positions: &[DVec3]) {
+        let limit = self.matter.map_or(f64::INFINITY, |m| m.break_flow);
+        for (i, look) in self.looks.iter_mut().enumerate() {
+            let memory = &self.memories[i];
+            *look = Look {
+                position: positions[i],
+                flowed: memory.flowed(),
+                stretch: self.fits[i].stretch,
+                broken: memory.flow > limit,
+            };
+        }
+    }
+
+    /// P = F⁻¹ G for the new G.
+    fn keep_elastic_state(&mut self) {
+        let Self { memories, fits, stencils, places, .. } = self;
+        let chunks = memories.par_chunks_mut(CHUNK).zip(fits.par_chunks_mut(CHUNK)).enumerate();
+        chunks.for_each(|(chunk, (memories, fits))| {
+            for (k, (memory, fit)) in memories.iter_mut().zip(fits).enumerate() {
+                let i = chunk * CHUNK + k;
+                if memory.lost {
+                    // It begins anew, without stress.
+                    fit.elastic = fit.rotation;
+                }
+                let flowed = memory.flowed();
+                if stencils.priors[i] > 0.0 && flowed > 0.0 {
+                    memory.prior = fit.elastic * unstretched(memory, flowed);
+                }
+                fit.gradient = stencils.gradient(i, places, memory.prior);
+                let wanted = fit.elastic.inverse() * fit.gradient;
+                let (plastic, clamped) = clamp_stretches(wanted, PLASTIC[0], PLASTIC[1]);
+                memory.set_plastic(plastic);
+                memory.kept = plastic;
+                memory.lost = clamped && flowed >= 1.0;
+                memory.recent = if memory.lost { 1.0 } else { 0.0 };
+                if clamped {
+                    fit.elastic = fit.gradient * memory.inverse;
+                    fit.rotation = nearest_rotation(fit.elastic);
+                }
+            }
+        });
+    }
+}
+
+/// P, and its rotation alone the more a point has flowed: in a sheet nothing is known across it.
+fn unstretched(memory: &Memory, flowed: f64) -> DMat3 {
+    memory.plastic * (1.0 - flowed) + nearest_rotation(memory.plastic) * flowed
+}
+
+/// The rotation of a sum of gradients; none where it is not clear.
+fn turn(gradient: DMat3) -> DMat3 {
+    let size = crate::linalg::double_dot(gradient, gradient).sqrt();
+    let scaled = gradient * (3f64.sqrt() / size.max(f64::MIN_POSITIVE));
+    newton_rotation(scaled).unwrap_or(DMat3::IDENTITY)
+}

@@ -1,0 +1,271 @@
+//! Neighborhoods in embedded space: who, with which weight, and the inverse of the moment matrix.
+//!
+//! All neighbors within the support take part, with weights ŵ = (1 - r²/h²)³ of the embedded distance that fall to zero smoothly, so
+//! that nothing jumps when neighbors come and go. Departs from [War12] 3.2, which takes the 32 nearest and fades them in and out.
+//! The support of a pair is the mean of those of its points: weights are the same from both sides.
+//!
+//! Matter that has flowed may lie anywhere in embedded space once it is torn off. Weights of pairs that are far apart in the world,
+//! beyond what the elastic stretch allows, therefore fade: `cut`.
+
+use super::svd::Svd;
+use crate::linalg::{SymmetricEigen, cofactor, double_dot, trace};
+use crate::neighbors::Neighborhoods;
+use glam::{DMat3, DVec3, Mat3A, Vec3A};
+use rayon::prelude::*;
+
+/// Support radius in spacings.
+pub const SUPPORT: f64 = 2.3;
+/// Candidates are listed this much beyond, in spacings.
+const SKIN: f64 = 0.3;
+/// Least eigenvalue of the moment matrix in squared spacings: what a point alone would have.
+const LEAST_MOMENT: f64 = 0.5;
+/// World distance at which pairs begin to be cut, and at which they are cut, in supports.
+const CUT: [f32; 2] = [1.77, 2.5];
+/// The same for matter that is broken.
+const BROKEN_CUT: [f32; 2] = [0.55, 0.75];
+/// Weights below this are none.
+const LEAST_WEIGHT: f32 = 1e-6;
+/// Points per parallel task.
+pub(super) const CHUNK: usize = 256;
+
+/// What the weights depend on beside the embedded positions.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Look {
+    /// World position [m].
+    pub position: DVec3,
+    /// How much the point has flowed, 0 to 1.
+    pub flowed: f64,
+    /// Largest elastic stretch.
+    pub stretch: f64,
+    /// Whether it is broken.
+    pub broken: bool,
+}
+
+/// A point in the world and in embedded space, each relative to the mean of its body [m].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    /// In the world.
+    pub world: Vec3A,
+    /// In embedded space.
+    pub embedded: Vec3A,
+}
+
+/// Neighborhoods of the points of one body; all indices are its own.
+#[derive(Debug, Clone, Default)]
+pub struct Stencils {
+    /// First entry of each point; one more entry than points.
+    pub starts: Vec<u32>,
+    /// Neighbors, ascending.
+    pub neighbors: Vec<u32>,
+    /// Their weights.
+    pub weights: Vec<f32>,
+    /// Inverse of M = λ I + Σ w e eᵀ [1/m²].
+    pub inverses: Vec<DMat3>,
+    /// λ [m²]: above 0 where neighbors are too few or in a plane.
+    pub priors: Vec<f64>,
+    /// Trace of M [m²].
+    pub traces: Vec<f64>,
+    /// Who may come near, and the embedded positions at which that was found [m].
+    candidates: Neighborhoods,
+    anchors: Vec<DVec3>,
+}
+
+/// Rows of a few points.
+#[derive(Default)]
+struct Rows {
+    ends: Vec<u32>,
+    neighbors: Vec<u32>,
+    weights: Vec<f32>,
+    moments: Vec<(DMat3, f64, f64)>,
+}
+
+impl Stencils {
+    /// Finds the neighborhoods at the embedded positions [m]; `places` are the same in f32.
+    pub fn update(&mut self, embedded: &[DVec3], places: &[Place], spacings: &[f64], look: &[Look]) {
+        self.find_candidates(embedded, spacings);
+        let count = embedded.len();
+        let (candidates, looks) = (&self.candidates, Looks::new(look));
+        let rows: Vec<Rows> = (0..count.div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|chunk| {
+                let mut rows = Rows::default();
+                for i in chunk * CHUNK..count.min((chunk + 1) * CHUNK) {
+                    rows.add(i, candidates, places, spacings, &looks);
+                }
+                rows
+            })
+            .collect();
+        self.inverses.clear();
+        self.priors.clear();
+        self.traces.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        self.neighbors.clear();
+        self.weights.clear();
+        for row in rows {
+            let first = self.neighbors.len() as u32;
+            self.starts.extend(row.ends.iter().map(|e| e + first));
+            self.neighbors.extend_from_slice(&row.neighbors);
+            self.weights.extend_from_slice(&row.weights);
+            for (inverse, prior, trace) in row.moments {
+                self.inverses.push(inverse);
+                self.priors.push(prior);
+                self.traces.push(trace);
+            }
+        }
+    }
+
+    fn find_candidates(&mut self, embedded: &[DVec3], spacings: &[f64]) {
+        let least = spacings.iter().copied().fold(f64::INFINITY, f64::min);
+        let limit = (0.5 * SKIN * least).powi(2);
+        let fresh = self.anchors.len() == embedded.len()
+            && embedded.iter().zip(&self.anchors).all(|(e, a)| e.distance_squared(*a) <= limit);
+        if fresh {
+            return;
+        }
+        let radii: Vec<f64> = spacings.iter().map(|a| SUPPORT * a + SKIN * least).collect();
+        self.candidates = Neighborhoods::with_radii(embedded, &radii);
+        self.anchors.clear();
+        self.anchors.extend_from_slice(embedded);
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Neighbors of a point and their weights.
+    #[inline]
+    pub fn of(&self, i: usize) -> impl ExactSizeIterator<Item = (usize, f32)> + Clone + '_ {
+        let range = self.starts[i] as usize..self.starts[i + 1] as usize;
+        self.neighbors[range.clone()].iter().zip(&self.weights[range]).map(|(&j, &w)| (j as usize, w))
+    }
+
+    /// Σ w x eᵀ over the neighbors of a point [m²].
+    #[inline]
+    pub fn sum(&self, i: usize, places: &[Place]) -> DMat3 {
+        let own = places[i];
+        let (mut a, mut b, mut c) = (Vec3A::ZERO, Vec3A::ZERO, Vec3A::ZERO);
+        for (j, w) in self.of(i) {
+            let other = &places[j];
+            let (weighted, to) = ((other.world - own.world) * w, other.embedded - own.embedded);
+            a += weighted * to.x;
+            b += weighted * to.y;
+            c += weighted * to.z;
+        }
+        DMat3::from_cols(a.as_dvec3(), b.as_dvec3(), c.as_dvec3())
+    }
+
+    /// The gradient G of world over embedded positions; `prior` counts where neighbors are too few.
+    #[inline]
+    pub fn gradient(&self, i: usize, places: &[Place], prior: DMat3) -> DMat3 {
+        let sum = self.sum(i, places);
+        let lambda = self.priors[i];
+        (if lambda > 0.0 { sum + prior * lambda } else { sum }) * self.inverses[i]
+    }
+}
+
+impl Rows {
+    fn add(&mut self, i: usize, candidates: &Neighborhoods, places: &[Place], spacings: &[f64], looks: &Looks) {
+        let (at, own) = (places[i].embedded, spacings[i]);
+        let (mut a, mut b, mut c) = (Vec3A::ZERO, Vec3A::ZERO, Vec3A::ZERO);
+        for j in candidates.of(i) {
+            let support = (0.5 * SUPPORT * (own + spacings[j])) as f32;
+            let to = places[j].embedded - at;
+            let q = 1.0 - to.length_squared() / (support * support);
+            if q <= 0.0 {
+                continue;
+            }
+            let w = q * q * q * looks.cut(i, j, support);
+            if w > LEAST_WEIGHT {
+                self.neighbors.push(j as u32);
+                self.weights.push(w);
+                let weighted = to * w;
+                a += weighted * to.x;
+                b += weighted * to.y;
+                c += weighted * to.z;
+            }
+        }
+        self.ends.push(self.neighbors.len() as u32);
+        let sum = DMat3::from_cols(a.as_dvec3(), b.as_dvec3(), c.as_dvec3());
+        let least = LEAST_MOMENT * own * own;
+        let prior = prior(sum, least);
+        let whole = sum + DMat3::from_diagonal(DVec3::splat(prior));
+        self.moments.push((whole.inverse(), prior, trace(whole)));
+    }
+}
+
+/// What is missing from the least eigenvalue.
+fn prior(sum: DMat3, least: f64) -> f64 {
+    // λ₁ = det / (λ₂ λ₃) and λ₂ λ₃ is at most a quarter of the square of their sum: most points need no more.
+    let whole = trace(sum);
+    if 4.0 * sum.determinant() > least * whole * whole {
+        return 0.0;
+    }
+    (least - SymmetricEigen::new(sum).values.x).clamp(0.0, least)
+}
+
+/// Looks relative to the mean position, in f32.
+struct Looks {
+    all: Vec<(Vec3A, f32, f32, bool)>,
+    /// Whether none has flowed.
+    none: bool,
+}
+
+impl Looks {
+    fn new(looks: &[Look]) -> Self {
+        let mean = looks.iter().map(|l| l.position).sum::<DVec3>() / looks.len().max(1) as f64;
+        let single = |l: &Look| ((l.position - mean).as_vec3a(), l.flowed as f32, l.stretch as f32, l.broken);
+        Self { all: looks.iter().map(single).collect(), none: looks.iter().all(|l| l.flowed == 0.0) }
+    }
+
+    /// How much of a pair is left at its distance in the world.
+    #[inline]
+    fn cut(&self, i: usize, j: usize, support: f32) -> f32 {
+        if self.none {
+            return 1.0;
+        }
+        let (a, b) = (&self.all[i], &self.all[j]);
+        let flowed = a.1.max(b.1);
+        let broken = a.3 || b.3;
+        let near = CUT[0] * support;
+        let distance2 = a.0.distance_squared(b.0);
+        if flowed == 0.0 || (!broken && distance2 <= near * near) {
+            return 1.0;
+        }
+        let distance = distance2.sqrt() / support;
+        let within = |limits: [f32; 2], stretch: f32| {
+            let t = ((distance / stretch - limits[0]) / (limits[1] - limits[0])).clamp(0.0, 1.0);
+            1.0 - t * t * (3.0 - 2.0 * t)
+        };
+        let far = 1.0 - flowed * (1.0 - within(CUT, a.2.max(b.2).max(1.0)));
+        if broken { far * within(BROKEN_CUT, 1.0) } else { far }
+    }
+}
+
+/// Matrix with columns in f32.
+#[inline]
+pub(super) fn single(m: DMat3) -> Mat3A {
+    Mat3A::from_cols(m.x_axis.as_vec3a(), m.y_axis.as_vec3a(), m.z_axis.as_vec3a())
+}
+
+/// The matrix with its singular values kept in a range, and whether that changed it.
+pub(super) fn clamp_stretches(m: DMat3, least: f64, most: f64) -> (DMat3, bool) {
+    // A quick test: all is well when the squared norms of the matrix and of its inverse allow it.
+    let determinant = m.determinant();
+    if determinant > 0.0 {
+        let cofactor = cofactor(m);
+        let inverse = double_dot(cofactor, cofactor) / (determinant * determinant);
+        if double_dot(m, m) <= most * most && inverse <= 1.0 / (least * least) {
+            return (m, false);
+        }
+    }
+    let svd = Svd::new(m);
+    let kept = svd.sigma.clamp(DVec3::splat(least), DVec3::splat(most));
+    if kept == svd.sigma { (m, false) } else { (svd.with(kept), true) }
+}
