@@ -59,6 +59,8 @@ pub const CASES: &[Case] = &[
     Case { name: "foil-explicit", model: "shell", measure: || foil("explicit", 4096) },
     Case { name: "foil-implicit", model: "shell", measure: || foil("implicit", 64) },
     Case { name: "lattice-20k", model: "lattice", measure: lattice },
+    Case { name: "embedded-16k", model: "embedded", measure: || embedded("yield_strain = 0.002, creep = 50") },
+    Case { name: "embedded-elastic", model: "embedded", measure: || embedded("creep = 0") },
     Case { name: "liquid-20k", model: "lattice", measure: || liquid(27, 96) },
     Case { name: "liquid-100k", model: "lattice", measure: || liquid(46, 48) },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
@@ -133,6 +135,39 @@ fn lattice() -> Result<Measured> {
         Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
     };
     step_on(build, 400)
+}
+
+/// A cube of 15625 points of clay that has landed on the floor at 2 m/s: all of it flows, or, without creep, nothing does.
+fn embedded(flow: &str) -> Result<Measured> {
+    let text = format!(
+        r#"
+        format = 1
+        name = "bench"
+        duration = "1 s"
+        [[body]]
+        name = "cube"
+        model = "embedded"
+        shape = {{ kind = "box", size = [1, 1, 1] }}
+        at = [0, 0.501, 0]
+        velocity = [0, -2, 0]
+        spacing = 0.04
+        material = {{ young = "100 kPa", poisson = 0.3, density = 1000, {flow} }}
+        surface = {{ kind = "none" }}
+        [[collider]]
+        name = "floor"
+        shape = {{ kind = "plane" }}
+        "#
+    );
+    let build = || {
+        let scene = Scene::from_toml(&text, None, &[])?;
+        let mut world = World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?;
+        // Until the wave of the impact has passed through all of it.
+        while world.time() < 0.2 {
+            world.step(1.0)?;
+        }
+        Ok(world)
+    };
+    step_on(build, 160)
 }
 
 /// A cube of 1 m³ of water of about `across`³ particles, thrown to the floor of a tank at 2 m/s; simulated seconds per CPU second are

@@ -7,8 +7,8 @@ use anyhow::Result;
 use phyxel::Diagnostic;
 use phyxel::render::Draw;
 use phyxel::scene::{CameraSpec, Scene};
-use phyxel::sinks::{FrameReader, Space};
 use phyxel::sinks::pictures::{Drawer, Drawing, boxes_of};
+use phyxel::sinks::{FrameReader, Space};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -51,7 +51,9 @@ impl World {
             }
         }
         if !self.embedded.is_empty() {
-            self.dissipated += self.phase("embedded flow", |w| w.embedded.deform(&w.points, dt));
+            let [dissipated, gained] = self.phase("embedded flow", |w| w.embedded.deform(&w.points, dt));
+            self.dissipated += dissipated;
+            self.switched += gained;
             self.phase("embedding", |w| w.embedded.renew_if_due(&w.points, w.substeps));
             self.phase("embedded forces", |w| w.embedded.add_forces(&mut w.points));
         }
@@ -188,7 +190,7 @@ impl World {
         self.body_contacts.refresh(&self.points, self.time);
         self.flow.refresh();
         self.lattice.forget();
-        self.embedded.forget();
+        self.embedded.refresh(&self.points);
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);
         self.set_clamps();
@@ -343,7 +345,12 @@ impl World {
                 }
             }
         }
-        if material.smoothing > 0.0 && self.implicit.is_none() && !self.flow.manages(b) && !self.shells.manages(b) && !self.embedded.manages(b) {
+        if material.smoothing > 0.0
+            && self.implicit.is_none()
+            && !self.flow.manages(b)
+            && !self.shells.manages(b)
+            && !self.embedded.manages(b)
+        {
             self.smoothing.sweep(self.mls.stencils(), &mut self.points, 0, range, material.smoothing);
         }
     }

@@ -30,15 +30,12 @@ fn flow_at_a_point() {
     let (mu, lambda) = (number(&file["mu"]), number(&file["lam"]));
     for case in list(&file["cases"]) {
         let usual = Matter::new(&MaterialSpec::default(), 0.0);
-        let matter =
-            Matter { mu, lambda, yield_stress: number(&case["SY"]), creep: number(&case["flow"]), ..usual };
+        let matter = Matter { mu, lambda, yield_stress: number(&case["SY"]), creep: number(&case["flow"]), ..usual };
         let (dt, k, alpha) = (number(&case["dt"]), number(&case["K"]), number(&case["alpha"]));
         let flow = matter.published_flow(matrix(&case["F"]), dt, k, alpha);
         let name = case["name"].as_str().unwrap();
         assert!((flow.gamma - number(&case["gamma"])).abs() < 1e-9, "{name}");
-        for (what, got, want) in
-            [("Fp", flow.plastic, "Fp"), ("Fe", flow.elastic, "Fe"), ("PK", flow.stress, "PK")]
-        {
+        for (what, got, want) in [("Fp", flow.plastic, "Fp"), ("Fe", flow.elastic, "Fe"), ("PK", flow.stress, "PK")] {
             assert_near(&format!("{name} {what}"), &[got][..], &[matrix(&case[want])][..], 1e-9);
         }
         assert!((flow.alpha - number(&case["alpha_new"])).abs() <= 1e-9 * flow.alpha.abs().max(1.0), "{name}");

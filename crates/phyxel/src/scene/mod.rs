@@ -13,8 +13,8 @@ mod overrides;
 mod patches;
 mod probe;
 mod read;
-mod read_heat;
 mod read_embedded;
+mod read_heat;
 mod read_lattice;
 mod read_material;
 mod read_shape;
@@ -31,7 +31,9 @@ pub mod units;
 mod write;
 
 pub use heat::{AirSpec, HeatKind, HeatSpec};
-pub use material::{Anisotropy, BreakSpec, EmbeddedLaw, EmbeddedSpec, LatticeSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec};
+pub use material::{
+    Anisotropy, BreakSpec, EmbeddedLaw, EmbeddedSpec, LatticeSpec, MaterialChange, MaterialSpec, ShellEnergy, ShellSpec,
+};
 pub use patches::PatchSpec;
 pub use probe::{Axis, Measure, PointQuantity, Statistic};
 pub use read::METRIC_COLUMNS;

@@ -2,8 +2,8 @@
 
 use super::keys::SCENE;
 use super::patches::read_patches;
-use super::read_heat::{no_conductivity, read_air, read_heat};
 use super::read_embedded::check_embedded;
+use super::read_heat::{no_conductivity, read_air, read_heat};
 use super::read_lattice::{check_lattices, check_plane};
 use super::read_material::read_material;
 use super::read_shape::{Shapes, read_shape};

@@ -94,8 +94,7 @@ pub(super) fn check_embedded(scene: &Scene) -> Result<()> {
             _ => false,
         };
         if refused {
-            let what =
-                "an event may change young, poisson, density, damping, friction, control, yield_strain, creep, viscosity, \
+            let what = "an event may change young, poisson, density, damping, friction, control, yield_strain, creep, viscosity, \
                  conductivity and specific_heat of an embedded body; it does not melt";
             return Err(Diagnostic::new(what).key(format!("event[{k}]")).hint("leave the others out").into());
         }

@@ -1,8 +1,8 @@
 //! Reads materials: presets, what was written over them, and the checks of physics.
 
 use super::keys::MATERIAL;
-use super::read_heat::check_thermal;
 use super::read_embedded::{read_embedded_keys, refuse_embedded_keys};
+use super::read_heat::check_thermal;
 use super::read_lattice::{read_lattice_keys, refuse_lattice_keys};
 use super::read_shell::{read_shell_keys, refuse_shell_keys};
 use super::reader::Table;

@@ -17,8 +17,8 @@ pub use frame_file::FrameReader;
 pub use metrics_file::MetricsTable;
 pub use pictures::Pictures;
 pub use replay::Replay;
-pub use space::{EMBEDDED, Space};
 pub use run_folder::{RunFolder, holds_run, unused_folder};
+pub use space::{EMBEDDED, Space};
 
 use crate::error::Result;
 use crate::frame::Frame;

@@ -3,6 +3,7 @@
 //! docs/validation.md has the numbers, their sources, and how each is read. `-- --nocapture` prints its table,
 //! `-- --ignored` adds the slow rows.
 
+mod embedded;
 mod fields;
 mod fluid;
 mod fracture;

@@ -61,11 +61,49 @@ pub struct Crowd {
     anchors: Vec<DVec3>,
     /// δ/δ₀ at the last `add_forces`.
     pub densities: Vec<f32>,
-    charges: Vec<f32>,
+    charges: Vec<Charge>,
     places: Vec<Vec3A>,
     /// Time since viscosity was last applied [s].
     pub waiting: f64,
     work: Work,
+}
+
+/// What a point is to its neighbors in a step.
+#[derive(Debug, Clone, Copy)]
+struct Charge {
+    at: Vec3A,
+    volume: f32,
+    spacing: f32,
+    /// χ k (δ/δ₀ - 1)/δ₀ where that is positive [Pa].
+    pressure: f32,
+    flowed: f32,
+    modulus: f32,
+    kind: u32,
+}
+
+impl Charge {
+    /// Force on this point along the way to the other, over the distance [N/m]; `reach` is twice the mean spacing.
+    #[inline]
+    fn pull(&self, other: &Self, reach: f32, r2: f32) -> f32 {
+        let (inverse, r) = (1.0 / reach, r2.sqrt());
+        let q = (1.0 - r * inverse) * inverse * inverse;
+        let slope = -45.0 / PI * q * q;
+        let mut pull = self.volume * other.volume * (self.pressure + other.pressure) * slope;
+        let (near, strength) = self.repulsion(other, reach);
+        if r < near {
+            pull -= strength * (1.0 - r / near);
+        }
+        pull / r
+    }
+
+    /// Distance below which the two repel each other [m], and how strongly [N].
+    #[inline]
+    fn repulsion(&self, other: &Self, reach: f32) -> (f32, f32) {
+        let (same, mean) = (self.kind == other.kind, 0.5 * reach);
+        let flowed = if same { 0.5 * (self.flowed + other.flowed) } else { 1.0 };
+        let strength = NEAR_STRENGTH * 0.5 * (self.modulus + other.modulus) * mean * mean;
+        (NEAR[usize::from(!same)] * mean, flowed * strength)
+    }
 }
 
 /// Arrays of the viscous solve.
@@ -124,58 +162,39 @@ impl Crowd {
     /// Phase: adds pressure and repulsion to the forces [N] at the positions [m].
     pub fn add_forces(&mut self, positions: &[DVec3], forces: &mut [DVec3]) {
         self.look(positions);
-        let members = &self.members;
         let this = &*self;
         forces.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, forces)| {
             for (k, force) in forces.iter_mut().enumerate() {
                 let i = chunk * CHUNK + k;
-                let (own, at, charge) = (members[i], this.places[i], this.charges[i]);
+                let own = this.charges[i];
                 let mut sum = Vec3A::ZERO;
                 for &j in this.list(i) {
-                    let j = j as usize;
-                    let other = &members[j];
-                    let to = this.places[j] - at;
-                    let mean = 0.5 * (own.spacing + other.spacing);
-                    let reach = REACH * mean;
+                    let other = &this.charges[j as usize];
+                    let to = other.at - own.at;
+                    let reach = own.spacing + other.spacing;
                     let r2 = to.length_squared();
-                    if r2 >= reach * reach || r2 == 0.0 {
-                        continue;
+                    if r2 < reach * reach && r2 > 0.0 {
+                        sum += to * own.pull(other, reach, r2);
                     }
-                    let r = r2.sqrt();
-                    let q = 1.0 - r / reach;
-                    let slope = -45.0 / (PI * reach.powi(4)) * q * q;
-                    let mut pull = own.volume * other.volume * (charge + this.charges[j]) * slope;
-                    let same = own.kind == other.kind;
-                    let near = NEAR[usize::from(!same)] * mean;
-                    if r < near {
-                        let flowed = if same { 0.5 * (own.flowed + other.flowed) } else { 1.0 };
-                        let strength = NEAR_STRENGTH * 0.5 * (own.modulus + other.modulus) * mean * mean;
-                        pull -= flowed * strength * (1.0 - r / near);
-                    }
-                    sum += to * (pull / r);
                 }
                 *force += sum.as_dvec3();
             }
         });
     }
 
-    /// Energy of the pressure and the repulsion of each point [J] at the positions of the last `add_forces`.
+    /// Energy of the pressure and the repulsion of each point [J] at the positions [m].
     pub fn energies(&mut self, positions: &[DVec3], out: &mut Vec<f64>) {
         self.look(positions);
         let energy = |i: usize| {
-            let own = self.members[i];
+            let (own, member) = (&self.charges[i], &self.members[i]);
             let excess = (self.densities[i] - 1.0).max(0.0);
-            let mut sum = 0.5 * own.volume * own.pressure * excess * excess;
+            let mut sum = 0.5 * member.volume * member.pressure * excess * excess;
             for &j in self.list(i) {
-                let other = &self.members[j as usize];
-                let mean = 0.5 * (own.spacing + other.spacing);
-                let same = own.kind == other.kind;
-                let near = NEAR[usize::from(!same)] * mean;
-                let r = self.places[i].distance(self.places[j as usize]);
+                let other = &self.charges[j as usize];
+                let (near, strength) = own.repulsion(other, own.spacing + other.spacing);
+                let r = own.at.distance(other.at);
                 if r < near {
-                    let flowed = if same { 0.5 * (own.flowed + other.flowed) } else { 1.0 };
-                    let strength = NEAR_STRENGTH * 0.5 * (own.modulus + other.modulus) * mean * mean;
-                    sum += 0.25 * flowed * strength * near * (1.0 - r / near).powi(2);
+                    sum += 0.25 * strength * near * (1.0 - r / near).powi(2);
                 }
             }
             f64::from(sum)
@@ -185,30 +204,38 @@ impl Crowd {
 
     fn find_densities(&mut self) {
         let mut densities = std::mem::take(&mut self.densities);
-        let (members, places) = (&self.members, &self.places);
+        self.charges.clear();
+        let charge = |(m, at): (&Member, &Vec3A)| Charge {
+            at: *at,
+            volume: m.volume,
+            spacing: m.spacing,
+            pressure: 0.0,
+            flowed: m.flowed,
+            modulus: m.modulus,
+            kind: m.kind,
+        };
+        self.charges.extend(self.members.iter().zip(&self.places).map(charge));
+        let (members, charges) = (&self.members, &self.charges);
         let density = |i: usize| {
-            let (own, at) = (members[i], places[i]);
-            // Only what has flowed feels its density.
-            if own.pressure == 0.0 {
-                return 1.0;
-            }
+            let own = &charges[i];
             let support = REACH * own.spacing;
-            let mut sum = own.volume * 15.0 / (PI * support * support * support);
+            let mut sum = own.volume / (support * support * support);
             for &j in self.list(i) {
-                let other = &members[j as usize];
-                let reach = 0.5 * REACH * (own.spacing + other.spacing);
-                let r2 = places[j as usize].distance_squared(at);
+                let other = &charges[j as usize];
+                let reach = own.spacing + other.spacing;
+                let r2 = other.at.distance_squared(own.at);
                 if r2 < reach * reach {
-                    let q = 1.0 - r2.sqrt() / reach;
-                    sum += other.volume * 15.0 * q * q * q / (PI * reach * reach * reach);
+                    let inverse = 1.0 / reach;
+                    let q = (1.0 - r2.sqrt() * inverse) * inverse;
+                    sum += other.volume * q * q * q;
                 }
             }
-            sum / FULL
+            sum * (15.0 / (PI * FULL))
         };
         (0..members.len()).into_par_iter().with_min_len(CHUNK).map(density).collect_into_vec(&mut densities);
-        self.charges.clear();
-        let charge = |(m, d): (&Member, &f32)| m.pressure * (d - 1.0).max(0.0) / FULL;
-        self.charges.extend(members.iter().zip(&densities).map(charge));
+        for ((charge, member), density) in self.charges.iter_mut().zip(&self.members).zip(&densities) {
+            charge.pressure = member.pressure * (density - 1.0).max(0.0) / FULL;
+        }
         self.densities = densities;
     }
 
@@ -262,7 +289,10 @@ impl Crowd {
             .into_par_iter()
             .map(|chunk| {
                 let points = chunk * CHUNK..count.min((chunk + 1) * CHUNK);
-                points.flat_map(|i| this.list(i).iter().map(move |&j| (i, j as usize))).map(|(i, j)| axis(i, j)).collect()
+                points
+                    .flat_map(|i| this.list(i).iter().map(move |&j| (i, j as usize)))
+                    .map(|(i, j)| axis(i, j))
+                    .collect()
             })
             .collect();
         axes.clear();

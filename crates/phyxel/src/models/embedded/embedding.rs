@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 /// When the solve is good enough, relative to the start, and after how many iterations at most: what it leaves is in P.
 const TOLERANCE: f64 = 1e-2;
-const ITERATIONS: usize = 25;
+const ITERATIONS: usize = 15;
 
 /// What a neighborhood asks of its pairs: Δe_ij = A e_ij + B x_ij.
 #[derive(Debug, Clone, Copy)]
@@ -73,12 +73,7 @@ impl Embedding {
     }
 
     /// Changes of the embedded positions [m].
-    pub fn solve(
-        &mut self,
-        stencils: &Stencils,
-        targets: &[Target],
-        places: &[Place],
-    ) -> Vec<DVec3> {
+    pub fn solve(&mut self, stencils: &Stencils, targets: &[Target], places: &[Place]) -> Vec<DVec3> {
         self.begin(stencils, targets, places);
         // Three systems at once; each axis has its own numbers.
         let [start, mut rz] = self.products();

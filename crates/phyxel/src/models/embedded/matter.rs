@@ -141,12 +141,6 @@ impl Matter {
 
 /// Flow at small elastic strain, without principal axes.
 impl Matter {
-    /// Energy density at the symmetric strain S - 1 [Pa].
-    #[inline]
-    pub fn strain_energy(&self, strain: DMat3) -> f64 {
-        self.mu * double_dot(strain, strain) + 0.5 * self.lambda * trace(strain).powi(2)
-    }
-
     /// The logarithm X of Fₚ = exp X, and its deviatoric norm, as `flow` finds them, at a strain of at most 0.15; None where nothing
     /// flows. `accumulated` is the flow so far.
     #[inline]

@@ -7,7 +7,7 @@
 //!
 //! A step of the world calls, in this order:
 //!
-//! 1. `deform`: G, F, flow; and on every tenth step `renew_if_due`: the embedding follows;
+//! 1. `deform`: G, F, flow; and on every fifth step `renew_if_due`: the embedding follows;
 //! 2. `add_forces`: elastic forces, and pressure and repulsion where matter has flowed (`crowd`);
 //! 3. the world integrates velocities with gravity;
 //! 4. `damp`: viscosity along pair axes;

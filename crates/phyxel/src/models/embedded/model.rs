@@ -10,7 +10,7 @@ use glam::DVec3;
 use std::ops::Range;
 
 /// Steps between two renewals of the embedding.
-const RENEWAL: u64 = 10;
+const RENEWAL: u64 = 5;
 /// Part of the time that a wave takes through two spacings that a step takes.
 const STEP_SAFETY: f64 = 0.4;
 /// Distance up to which matter hangs together in the world, in spacings.
@@ -133,8 +133,9 @@ impl EmbeddedModel {
         self.strain
     }
 
-    /// Phase: deformation and flow over a step of `dt` [s]; returns the energy that flow took [J].
-    pub fn deform(&mut self, points: &Points, dt: f64) -> f64 {
+    /// Phase: deformation and flow over a step of `dt` [s]. Returns the work of the stress on the flow, and the energy that the
+    /// pressure gained because more matter has flowed [J].
+    pub fn deform(&mut self, points: &Points, dt: f64) -> [f64; 2] {
         let mut sum = Flowed::default();
         for part in &mut self.parts {
             let flowed = part.fit(points, dt);
@@ -143,10 +144,25 @@ impl EmbeddedModel {
             sum.strain = sum.strain.max(flowed.strain);
         }
         self.strain = sum.strain;
-        sum.dissipated
+        [sum.dissipated, self.gained()]
     }
 
-    /// Phase: on every tenth step lets the embedded positions follow the flow; `deform` must have run at these positions.
+    /// Energy of the pressure times the change of how far each point has flowed since the last step [J].
+    fn gained(&self) -> f64 {
+        let mut sum = 0.0;
+        for part in self.parts.iter().filter(|p| p.flows && p.published.is_none()) {
+            let points = part.first..part.first + part.len();
+            let Some(densities) = self.crowd.densities.get(points.clone()) else { return 0.0 };
+            for ((memory, member), density) in part.memories.iter().zip(&self.crowd.members[points]).zip(densities) {
+                let change = memory.flowed() as f32 - member.flowed;
+                let excess = (density - 1.0).max(0.0);
+                sum += f64::from(0.5 * member.volume * member.modulus * excess * excess * change);
+            }
+        }
+        sum
+    }
+
+    /// Phase: on every fifth step lets the embedded positions follow the flow; `deform` must have run at these positions.
     pub fn renew_if_due(&mut self, points: &Points, step: u64) {
         if (step + 1).is_multiple_of(RENEWAL) {
             self.renew(points);
@@ -237,9 +253,11 @@ impl EmbeddedModel {
         }
     }
 
-    /// The next step makes what it can find again anew.
-    pub fn forget(&mut self) {
+    /// Makes anew at the start of a frame what can be found again, so that nothing depends on what was before it.
+    pub fn refresh(&mut self, points: &Points) {
         self.crowd.forget();
+        self.crowd.densities.clear();
+        self.find_densities(points);
     }
 
     /// Number of connected pieces of a body of the world; None when it is not embedded.

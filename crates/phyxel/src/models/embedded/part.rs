@@ -91,7 +91,7 @@ impl Send {
 /// Sums over a step of flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flowed {
-    /// Elastic energy that flow took [J].
+    /// Work of the stress on the flow [J].
     pub dissipated: f64,
     /// Whether anything flowed.
     pub any: bool,
@@ -338,14 +338,15 @@ fn deform(matter: &Matter, memory: &mut Memory, fit: &mut Fit, gradient: DMat3, 
     if flows {
         let change = matter.small_flow(strain, memory.flow, part, memory.flowed());
         if let Some((x, norm)) = change {
-            let before = matter.strain_energy(strain);
             let [forth, back] = [exponential(x), exponential(-x)];
             fit.elastic = f * back;
             memory.plastic = forth * memory.plastic;
             memory.inverse *= back;
             memory.flow += norm;
             memory.recent += norm;
-            taken = Some(before - matter.strain_energy(stretch * back - DMat3::IDENTITY));
+            // The work of the stress that is left: what the step put in beyond it, no force has done.
+            let left = matter.stress(DMat3::IDENTITY, stretch * back);
+            taken = Some(double_dot(left, x));
         }
     }
     memory.prior = rotation * memory.plastic;
@@ -364,18 +365,17 @@ fn deform_far(matter: &Matter, memory: &mut Memory, fit: &mut Fit, part: f64) ->
         if kept != sigma {
             fit.elastic = svd.with(kept);
             memory.set_plastic(clamp_stretches(fit.elastic.inverse() * fit.gradient, PLASTIC[0], PLASTIC[1]).0);
-            taken = Some(matter.energy_density(sigma) - matter.energy_density(kept));
             sigma = kept;
         }
         if let Some(flow) = matter.flow(sigma, matter.limit(memory.flow), part, memory.flowed()) {
-            let before = matter.energy_density(sigma);
             sigma /= flow.plastic;
             fit.elastic = svd.with(sigma);
             let change = svd.v * DMat3::from_diagonal(flow.plastic) * svd.v.transpose();
             memory.set_plastic(change * memory.plastic);
             memory.flow += flow.strain;
             memory.recent += flow.strain;
-            taken = Some(taken.unwrap_or(0.0) + before - matter.energy_density(sigma));
+            let logs = DVec3::new(flow.plastic.x.ln(), flow.plastic.y.ln(), flow.plastic.z.ln());
+            taken = Some(matter.principal_stress(sigma).dot(logs));
         }
     }
     fit.stretch = sigma.x;

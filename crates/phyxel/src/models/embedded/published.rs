@@ -147,10 +147,9 @@ impl Published {
             let inverse = moment.inverse();
             let pull = flow.stress * flow.plastic.inverse().transpose() * inverse * volumes[i];
             let control = matter.control * matter.young * volumes[i] / trace(moment);
-            let fit =
-                PublishedFit { moment, gradient, plastic: flow.plastic, elastic: flow.elastic, pull, control };
-            let energy = |f: DMat3| matter.energy_density(super::svd::Svd::new(f).sigma);
-            let taken = if flow.gamma > 0.0 { energy(gradient) - energy(flow.elastic) } else { 0.0 };
+            let fit = PublishedFit { moment, gradient, plastic: flow.plastic, elastic: flow.elastic, pull, control };
+            let flowed = flow.plastic - DMat3::IDENTITY;
+            let taken = if flow.gamma > 0.0 { double_dot(flow.elastic.transpose() * flow.stress, flowed) } else { 0.0 };
             (fit, taken * volumes[i], flow.gamma > 0.0)
         };
         let all: Vec<_> = (0..volumes.len()).into_par_iter().map(one).collect();
@@ -206,8 +205,10 @@ impl Published {
             kept * (self.plastics[i] * e)
         };
         let count = embedded.len();
-        let weights: Vec<f64> =
-            (0..count).flat_map(|i| self.pairs(i).map(move |p| (i, p.0))).map(|(i, k)| self.weight(i, k, embedded)).collect();
+        let weights: Vec<f64> = (0..count)
+            .flat_map(|i| self.pairs(i).map(move |p| (i, p.0)))
+            .map(|(i, k)| self.weight(i, k, embedded))
+            .collect();
         let right = |i: usize| {
             let own: DVec3 = self.pairs(i).map(|(k, j)| target(i, j) * weights[k]).sum();
             let others = self.incoming[i].iter().map(|&(j, k)| target(j as usize, i) * weights[k as usize]);

@@ -106,6 +106,7 @@ impl EmbeddedModel {
             part.rebuild();
         }
         self.crowd.forget();
+        self.crowd.densities.clear();
         bytes.0.is_empty().then_some(())
     }
 }

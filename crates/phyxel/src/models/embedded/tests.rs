@@ -63,8 +63,7 @@ fn slope_error(model: &mut EmbeddedModel, points: &mut Points) -> f64 {
     let forces = points.forces.clone();
     let start = points.positions.clone();
     let mut random = Random::new(5, 3);
-    let along: Vec<DVec3> =
-        start.iter().map(|_| random.in_cube()).collect();
+    let along: Vec<DVec3> = start.iter().map(|_| random.in_cube()).collect();
     let step = 1e-3;
     let mut at = |t: f64| {
         points.positions.iter_mut().zip(&start).zip(&along).for_each(|((p, s), d)| *p = *s + *d * t);

@@ -409,12 +409,8 @@ const EVENT_SET_NOT: &[(&str, &str)] = &[
     MATERIAL_LATER[3],
 ];
 
-const MATERIAL_LATER: &[(&str, &str)] = &[
-    ("yield_stress", STRESS_LATER),
-    ("melting_point", SOLIDUS),
-    ("heat_capacity", SPECIFIC),
-    ("temperature", START),
-];
+const MATERIAL_LATER: &[(&str, &str)] =
+    &[("yield_stress", STRESS_LATER), ("melting_point", SOLIDUS), ("heat_capacity", SPECIFIC), ("temperature", START)];
 
 pub(in crate::scene) static ANISOTROPY: Section = section(
     "material.anisotropy = { ... }",
@@ -457,7 +453,10 @@ pub(in crate::scene) static SURFACE: Section = section(
                 choice("fibers", "nodes and fibers of a shell, as discs and strings"),
                 later("detail", "this surface comes in a later version; surfels are near to it"),
                 later("skin", "this surface comes in a later version; surfels are near to it"),
-                choice("mesh", "a smooth closed mesh around the points of a lattice or an embedded body; what liquids have by default"),
+                choice(
+                    "mesh",
+                    "a smooth closed mesh around the points of a lattice or an embedded body; what liquids have by default",
+                ),
             ]),
             "\"surfels\"",
             "What kind of surface.",
