@@ -31,7 +31,7 @@ use crate::scene::{
     BodySpec, EventAction, EventSpec, EventTime, Integrator, MaterialSpec, ModelKind, RegionPlace, RegionSpec, Scene,
     ShapeKind, SurfaceKind,
 };
-use crate::surface::{Carrier, Surfels};
+use crate::surface::{Carrier, Manner, Surfels};
 use crate::world::{Surface, World};
 use crate::{Diagnostic, Result};
 use glam::DVec3;
@@ -297,8 +297,8 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
     let places: Vec<DVec3> = order.iter().map(|&i| samples.positions[i as usize]).collect();
     let paint = || built.mesh.as_deref().map_or(Vec::new(), |mesh| paint_of(mesh, &places));
     let regions = find_regions(b, scene, range.clone(), points, &paint)?;
-    let surfels = (spec.surface.kind == SurfaceKind::Surfels)
-        .then(|| colored_surfels(built, spec.surface.count, spec.color, seed));
+    let surfels = matches!(spec.surface.kind, SurfaceKind::Surfels | SurfaceKind::Detail)
+        .then(|| painted_surfels(built, spec, seed));
     let patches = samples.patches.iter().map(|p| SurfacePatch {
         position: pose.point(p.position),
         normal: pose.vector(p.normal),
@@ -355,6 +355,19 @@ fn colored_surfels(built: &Built, count: usize, color: [u8; 3], seed: u64) -> Su
     let mut surfels = sample_surfels(&*built.shape, count, color, seed);
     if let Some(mesh) = built.mesh.as_deref().filter(|m| m.colors.is_some()) {
         color_by_mesh(&mut surfels, mesh);
+    }
+    surfels
+}
+
+/// Surfels of a body with its pattern.
+fn painted_surfels(built: &Built, spec: &BodySpec, seed: u64) -> Surfels {
+    let mut surfels = colored_surfels(built, spec.surface.count, spec.color, seed);
+    if let Some(pattern) = &spec.surface.pattern {
+        for (color, p) in surfels.colors.iter_mut().zip(&surfels.positions) {
+            if pattern.covers(p.as_dvec3()) {
+                *color = pattern.color;
+            }
+        }
     }
     surfels
 }
@@ -455,7 +468,9 @@ fn bind(
     // Liquids have nothing that could carry surfels.
     let liquid = spec.phase == crate::scene::Phase::Liquid && spec.surface.kind == SurfaceKind::Surfels;
     let mesh = spec.dimensions == 3 && (spec.surface.kind == SurfaceKind::Mesh || liquid);
-    Surface { carrier, visible: spec.surface.kind != SurfaceKind::None, mesh, vertices: 0 }
+    let visible = spec.surface.kind != SurfaceKind::None;
+    let manner = Manner { detail: spec.surface.kind == SurfaceKind::Detail, inner: spec.surface.inner };
+    Surface { carrier, visible, mesh, manner, vertices: 0 }
 }
 
 /// Moves surfels from the body's frame to the world.

@@ -25,7 +25,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, IsoSurface, Surfels};
+use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, IsoSurface, Manner, Surfels};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -120,6 +120,8 @@ pub(crate) struct Surface {
     pub visible: bool,
     /// Whether the mesh around its particles is drawn.
     pub mesh: bool,
+    /// How it behaves where matter flows.
+    pub manner: Manner,
     /// Vertices of that mesh in the last frame.
     pub vertices: usize,
 }
@@ -390,11 +392,12 @@ impl World {
         }
         let flow: Vec<f32> = (0..self.points.len()).map(|i| f32::from(u8::from(self.flow.is_melted(i)))).collect();
         let Points { rest_positions, positions, spacings, bodies, .. } = &self.points;
-        let now = FlowPoints { positions, spacings, bodies, flow: &flow };
+        let now = FlowPoints { positions, spacings, bodies, flow: &flow, labels: self.flow.labels() };
         let mut solid: Vec<Surfels> = vec![Surfels::default(); self.bodies.len()];
         for (b, surface) in self.surfaces.iter_mut().enumerate().filter(|(b, _)| self.flow.manages(*b)) {
             let Some(carrier) = &mut surface.carrier else { continue };
-            self.flowing.join(b as u32, carrier.rest(), &FlowPoints { positions: rest_positions, ..now });
+            let rest = FlowPoints { positions: rest_positions, ..now };
+            self.flowing.join(b as u32, carrier.rest(), &rest, surface.manner);
             let range = self.bodies[b].range.clone();
             let gradients = &self.scratch.gradients[range.clone()];
             carrier.update(&positions[range.clone()], &rest_positions[range], gradients, &mut solid[b]);

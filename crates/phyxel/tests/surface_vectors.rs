@@ -1,7 +1,8 @@
-//! Golden vector: surfels displaced with Gaussian weights, [MKN04] eq. 27, computed in f64 by an independent prototype.
+//! Golden vectors of [MKN04] 5: displaced surfels, implicit surface, boundary measures, computed in f64 by an independent prototype.
 
 use glam::{DMat3, DVec3, Vec3};
-use phyxel::surface::{Carrier, Falloff, Surfels};
+use phyxel::neighbors::Neighborhoods;
+use phyxel::surface::{Carrier, Falloff, GaussianField, Surfels, anisotropy, exposure};
 use serde_json::Value;
 
 fn vectors(value: &Value) -> Vec<DVec3> {
@@ -36,5 +37,34 @@ fn displacement_equals_the_prototype() {
         // f32 positions: about 1e-7 each.
         let error = (out.positions[k].as_dvec3() - places[k] - expected).length();
         assert!(error < 1e-6, "surfel {k}: {error}");
+    }
+}
+
+/// Field, gradient, projection and boundary measures of [MKN04] 5.2 on 125 jittered points.
+#[test]
+fn implicit_surface_and_boundary_equal_the_prototype() {
+    let data: Value = serde_json::from_str(include_str!("vectors/surface_field125.json")).unwrap();
+    let number = |key: &str| data[key].as_f64().unwrap();
+    let numbers = |key: &str| -> Vec<f64> { data[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
+    let points = vectors(&data["Y"]);
+    let field = GaussianField::new(&points, &numbers("w"), number("R"), number("B_abs"));
+    assert!((field.reach() - number("d")).abs() < 1e-12);
+    let (values, gradients) = (numbers("F"), vectors(&data["gradF"]));
+    let (ends, normals) = (vectors(&data["projected"]), vectors(&data["normal"]));
+    for (k, x) in vectors(&data["X"]).into_iter().enumerate() {
+        let (value, gradient) = field.sample(x);
+        assert!((value - values[k]).abs() < 1e-10, "F {k}: {value}");
+        assert!((gradient - gradients[k]).length() < 1e-10 * (1.0 + gradients[k].length()), "gradient {k}: {gradient}");
+        let on = field.project(x).unwrap();
+        assert!((on.position - ends[k]).length() < 1e-9, "projection {k}: {}", on.position);
+        assert!((on.normal - normals[k]).length() < 1e-8, "normal {k}: {}", on.normal);
+    }
+    let near = Neighborhoods::within_radius(&points, number("h"));
+    let (p, q, counts) = (numbers("P"), numbers("Q"), numbers("neighbours"));
+    for i in 0..points.len() {
+        let offsets = || near.of(i).map(|j| points[j] - points[i]);
+        assert_eq!(offsets().count(), counts[i] as usize);
+        assert!((anisotropy(offsets()) - p[i]).abs() < 1e-10, "P {i}");
+        assert!((exposure(offsets()) - q[i]).abs() < 1e-10, "Q {i}");
     }
 }

@@ -211,12 +211,49 @@ pub enum Sampling {
 }
 
 /// `surface`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SurfaceSpec {
     /// What kind of surface.
     pub kind: SurfaceKind,
     /// Wanted number of surfels.
     pub count: usize,
+    /// What is painted over the color of the body.
+    pub pattern: Option<PatternSpec>,
+    /// sRGB color of surface that appears where matter breaks; None: that of the surface around.
+    pub inner: Option<[u8; 3]>,
+}
+
+/// `surface.pattern`, in the frame of the body's shape.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PatternSpec {
+    /// What is painted.
+    pub kind: PatternKind,
+    /// Width of a field [m].
+    pub size: f64,
+    /// sRGB color of every second field.
+    pub color: [u8; 3],
+}
+
+/// `surface.pattern.kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PatternKind {
+    /// Cubes of two colors.
+    Checker,
+    /// Layers of two colors, one above the other.
+    Stripes,
+}
+
+impl PatternSpec {
+    /// Whether its color is that of a place in the frame of the shape [m].
+    pub fn covers(&self, p: DVec3) -> bool {
+        let cell = (p / self.size).floor();
+        let number = match self.kind {
+            PatternKind::Checker => cell.x + cell.y + cell.z,
+            PatternKind::Stripes => cell.y,
+        };
+        number.rem_euclid(2.0) >= 1.0
+    }
 }
 
 /// `surface.kind`.
@@ -234,6 +271,8 @@ pub enum SurfaceKind {
     Fibers,
     /// A mesh around the particles of a lattice.
     Mesh,
+    /// Surface elements that keep their detail wherever matter stays whole.
+    Detail,
 }
 
 /// A named part of a body, by the points it holds at the start, in world space.

@@ -240,6 +240,7 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         "points" => SurfaceKind::Points,
         "fibers" => SurfaceKind::Fibers,
         "mesh" => SurfaceKind::Mesh,
+        "detail" => SurfaceKind::Detail,
         _ => SurfaceKind::Surfels,
     };
     if kind == SurfaceKind::Fibers && model != ModelKind::Shell {
@@ -250,7 +251,21 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         let fault = table.fault_of("kind", "a mesh is drawn around the points of lattices and embedded bodies only");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
-    Ok(SurfaceSpec { kind, count: table.count("count")? as usize })
+    if kind == SurfaceKind::Detail && matches!(model, ModelKind::Shell | ModelKind::Lattice) {
+        let fault = table.fault_of("kind", "only solids that melt and break by melting have a detail surface");
+        return Err(fault.hint("\"surfels\" is near to it").into());
+    }
+    let pattern = table.table("pattern")?.map(|t| read_pattern(&t)).transpose()?;
+    Ok(SurfaceSpec { kind, count: table.count("count")? as usize, pattern, inner: table.maybe_color("inner")? })
+}
+
+fn read_pattern(table: &Table) -> Result<PatternSpec> {
+    let kind = match table.choice("kind")? {
+        "stripes" => PatternKind::Stripes,
+        _ => PatternKind::Checker,
+    };
+    let color = table.maybe_color("color")?.unwrap_or([255; 3]);
+    Ok(PatternSpec { kind, size: table.number("size")?, color })
 }
 
 fn read_region(table: &Table, body: &BodySpec) -> Result<RegionSpec> {

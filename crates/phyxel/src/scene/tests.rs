@@ -41,7 +41,8 @@ fn small_scene_has_friendly_defaults() {
     let body = &scene.bodies[0];
     assert_eq!((body.spacing, body.points), (None, Some(2000)));
     assert_eq!((body.material.young, body.material.poisson, body.material.density), (1e5, 0.3, 1000.0));
-    assert_eq!(body.surface, SurfaceSpec { kind: SurfaceKind::Surfels, count: 20000 });
+    let usual = SurfaceSpec { kind: SurfaceKind::Surfels, count: 20000, pattern: None, inner: None };
+    assert_eq!(body.surface, usual);
 }
 
 #[test]

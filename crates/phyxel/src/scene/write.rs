@@ -164,7 +164,7 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
     if body.material.is_thermal() {
         out.key("temperature", number(body.temperature));
     }
-    out.key("surface", table(vec![("kind", word(&body.surface.kind)), ("count", body.surface.count.to_string())]));
+    out.key("surface", table(surface_keys(&body.surface)));
     out.key("color", color(body.color));
     if !body.cuts.is_empty() {
         out.key("cut", list(body.cuts.iter().map(|place| table(vec![place_key(place)]))));
@@ -181,6 +181,16 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
         };
         out.key("patches", list(body.patches.iter().map(patch)));
     }
+}
+
+fn surface_keys(surface: &SurfaceSpec) -> Entries {
+    let mut entries: Entries = vec![("kind", word(&surface.kind)), ("count", surface.count.to_string())];
+    if let Some(p) = surface.pattern {
+        let keys = vec![("kind", word(&p.kind)), ("size", number(p.size)), ("color", color(p.color))];
+        entries.push(("pattern", table(keys)));
+    }
+    entries.extend(surface.inner.map(|c| ("inner", color(c))));
+    entries
 }
 
 fn material_keys(material: &MaterialSpec) -> Entries {

@@ -43,7 +43,7 @@ pub(super) fn add_shell(
     let surfels = match spec.surface.kind {
         SurfaceKind::Surfels => Some(surface.surfels(spec.surface.count, spec.color, seed)),
         SurfaceKind::Fibers => Some(fiber_surfels(&nodes, spacing, spec.surface.count, spec.color)),
-        SurfaceKind::None | SurfaceKind::Points | SurfaceKind::Mesh => None,
+        SurfaceKind::None | SurfaceKind::Points | SurfaceKind::Mesh | SurfaceKind::Detail => None,
     };
     let told = solid.iter().flat_map(|s| &s.warnings).chain(surface.warnings());
     warnings.extend(told.map(|w| format!("body '{}': {w}", spec.name)));

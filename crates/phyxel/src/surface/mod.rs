@@ -1,12 +1,16 @@
 //! The drawn surface: surfels carried by the points. Physics never reads it.
 
+mod boundary;
 mod cut;
 mod displacement;
 pub mod flowing;
+mod gaussian;
 pub mod iso;
 
+pub use boundary::{anisotropy, exposure};
 pub use displacement::{Carrier, Falloff};
-pub use flowing::{Carried, FlowPoints, FlowingSurface};
+pub use flowing::{Carried, FlowPoints, FlowingSurface, Manner};
+pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
 
 use glam::Vec3;

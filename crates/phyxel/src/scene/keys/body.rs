@@ -451,7 +451,10 @@ pub(in crate::scene) static SURFACE: Section = section(
                 choice("points", "the points themselves, as balls"),
                 choice("surfels", "small ellipses carried by the points"),
                 choice("fibers", "nodes and fibers of a shell, as discs and strings"),
-                later("detail", "this surface comes in a later version; surfels are near to it"),
+                choice(
+                    "detail",
+                    "small ellipses that keep every detail while matter flows, and give it up only where it parts or fuses",
+                ),
                 later("skin", "this surface comes in a later version; surfels are near to it"),
                 choice(
                     "mesh",
@@ -463,6 +466,29 @@ pub(in crate::scene) static SURFACE: Section = section(
             "smooth at any deformation",
         ),
         with("count", Kind::Count(1, MAX_POINTS), "20000", "Wanted number of surfels.", "no holes at 1280x720"),
+        absent("pattern", Kind::Table(&PATTERN), "one color", "What is painted on it."),
+        absent(
+            "inner",
+            Kind::Color,
+            "the color of the surface around",
+            "Color of surface that appears where a detail surface breaks.",
+        ),
+    ],
+);
+
+pub(in crate::scene) static PATTERN: Section = section(
+    "pattern = { ... }",
+    "What is painted on a surface, in the frame of the body's shape.",
+    &[
+        with(
+            "kind",
+            Kind::Choice(&[choice("checker", "cubes of two colors"), choice("stripes", "layers of two colors")]),
+            "\"checker\"",
+            "What is painted.",
+            "shows stretch in all directions",
+        ),
+        required("size", Kind::Quantity(D::LENGTH, Range::Positive), "Width of a field."),
+        with("color", Kind::Color, "\"#ffffff\"", "Color of every second field.", "seen on all others"),
     ],
 );
 

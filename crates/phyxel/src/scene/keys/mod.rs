@@ -10,7 +10,7 @@ mod shapes;
 mod world;
 
 pub(super) use body::{
-    ANISOTROPY, BODY, CUT, EVENT_SET, MATERIAL, PATCH, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST,
+    ANISOTROPY, BODY, CUT, EVENT_SET, MATERIAL, PATCH, PATTERN, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST,
     REGION_SPHERE, SURFACE, WEAK,
 };
 pub(super) use heat::{AIR, HEAT};
@@ -139,6 +139,7 @@ pub(super) const SECTIONS: &[&Section] = &[
     &MATERIAL,
     &ANISOTROPY,
     &SURFACE,
+    &PATTERN,
     &CUT,
     &WEAK,
     &PATCH,

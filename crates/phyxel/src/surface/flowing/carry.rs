@@ -8,6 +8,8 @@ use rayon::prelude::*;
 
 /// Most that a blend grows in a frame.
 const FADE: f32 = 0.1;
+/// The same where matter has just parted or fused.
+const FAST_FADE: f32 = 0.5;
 /// Farthest way to the implicit surface [spacings of the points].
 const FARTHEST: f32 = 1.0;
 /// Distances from the implicit surface, in parts of that, at which a surfel begins to fade and must fade.
@@ -21,17 +23,18 @@ impl FlowingSurface {
     /// Moves all surfels with the matter. Returns how much the matter around each has flowed.
     pub(super) fn carry(&mut self, carried: &[Option<Carried>]) -> Vec<f32> {
         let s = &self.scratch;
-        let before = Before { positions: &self.last, spacings: &s.spacings, flow: &s.flow };
+        let (labels, old_labels) = (&s.labels, &s.old_labels);
+        let before = Before { positions: &self.last, spacings: &s.spacings, flow: &s.flow, labels, old_labels };
         let motion = Motion::new(before, &s.positions);
         let firsts: Vec<(u32, usize)> = self.joined.iter().map(|j| (j.body, self.first_member(j.first))).collect();
         let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map(|e| {
-            let moved = motion.at(e.position.as_dvec3(), before);
-            if e.origin != NONE && !(moved.flow == 0.0 && follow_solid(e, carried, &firsts, &s.flow)) {
-                e.origin = NONE;
+            if e.origin != NONE && follow_solid(e, carried, &firsts, &s.flowed) {
+                return 0.0;
             }
-            if e.origin == NONE {
-                advect(e, &moved);
-            }
+            e.origin = NONE;
+            let moved = motion.at(e.position.as_dvec3(), e.host, before);
+            e.host = moved.host;
+            advect(e, &moved);
             moved.flow
         });
         flows.collect()
@@ -40,11 +43,21 @@ impl FlowingSurface {
     /// Fades the surfels to the implicit surface by how much the matter around them flows, and evens out those that lie on
     /// it. `alive` becomes false where the surface is gone.
     pub(super) fn settle(&mut self, flows: &[f32], around: &[Around], alive: &mut [bool]) {
-        let s = &self.scratch;
+        let (s, marks) = (&self.scratch, &self.marks);
+        if marks.is_empty() {
+            alive.fill(false);
+            return;
+        }
         let all = self.elements.par_iter_mut().zip(alive).zip(flows).zip(around);
         all.with_min_len(CHUNK).for_each_init(Vec::new, |list, (((e, alive), &flow), around)| {
+            let mark = &marks[e.host as usize];
+            // What has turned solid keeps what it has.
+            if s.detailed[e.host as usize] && flow == 0.0 && mark.change == 0.0 {
+                e.blend = 0.0;
+            }
             if e.origin == NONE && flow.max(e.blend) > 0.0 {
-                *alive = settle(e, flow, around, s, list);
+                let fade = if mark.is_fast() { FAST_FADE } else { FADE };
+                *alive = settle(e, (flow, fade), around, s, list);
             }
         });
     }
@@ -83,27 +96,29 @@ fn advect(e: &mut Element, moved: &Moved) {
 
 /// Fades a surfel toward the implicit surface; false if there is no such surface near and it has faded whole, or the
 /// matter has left it behind.
-fn settle(e: &mut Element, flow: f32, around: &Around, s: &Scratch, list: &mut Vec<u32>) -> bool {
+fn settle(e: &mut Element, (flow, fade): (f32, f32), around: &Around, s: &Scratch, list: &mut Vec<u32>) -> bool {
     let field = &s.field;
     let free = e.blend >= 1.0;
     let place = if free { e.position + around.push } else { e.position };
     let local = (place.as_dvec3() - field.middle).as_vec3a();
     let farthest = FARTHEST * s.largest as f32;
-    let Some(on) = field.project(local, farthest, list) else {
+    let label = s.labels[e.host as usize];
+    let Some(on) = field.project(local, label, farthest, list) else {
         // Deep inside it may still have to come up; where there is no matter at all, it has been left behind.
-        e.blend = flow.max(e.blend).min(e.blend + FADE);
-        return e.blend < 1.0 && field.touches(local, list);
+        e.blend = flow.max(e.blend).min(e.blend + fade);
+        return e.blend < 1.0 && field.touches(local, label, list);
     };
     let target = Vec3::from(on.position) + field.middle.as_vec3();
     // What lies far off the matter has lost its detail, however little flows there.
     let lost = ((target - place).length() / farthest - LOST.0) / (LOST.1 - LOST.0);
-    let faded = flow.max(lost.min(1.0)).max(e.blend).min(e.blend + FADE);
+    let faded = flow.max(lost.min(1.0)).max(e.blend).min(e.blend + fade);
     // Whole fades are exact, so that the surfel is on the surface and free to be moved along it.
     let part = if faded >= 1.0 { 1.0 } else { (faded - e.blend) / (1.0 - e.blend) };
     e.blend = faded;
     e.position = place + part * (target - place);
     let blended = e.normal + part * (Vec3::from(on.normal) - e.normal);
     e.normal = blended.try_normalize().filter(|_| blended.length() > 0.1).unwrap_or(on.normal.into());
+    e.host = on.nearest;
     if faded >= 1.0 {
         e.body = s.bodies[on.nearest as usize];
     }

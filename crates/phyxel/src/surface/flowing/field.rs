@@ -47,6 +47,8 @@ pub(super) struct Field {
     pub company: Vec<f32>,
     /// Smoothed positions [m].
     pub smoothed: Vec<DVec3>,
+    /// Piece of each point: only those of one piece make a surface together.
+    labels: Vec<u32>,
     /// Where f32 coordinates count from [m].
     pub middle: DVec3,
     /// Radius of the largest kernel [m].
@@ -84,19 +86,21 @@ pub(super) struct Projected {
 }
 
 impl Field {
-    /// The field of points with their spacings [m].
-    pub fn build(&mut self, positions: &[DVec3], spacings: &[f64]) {
+    /// The field of points with their spacings [m] and pieces.
+    pub fn build(&mut self, positions: &[DVec3], spacings: &[f64], labels: &[u32]) {
+        self.labels.clear();
+        self.labels.extend_from_slice(labels);
         let radii: Vec<f64> = spacings.iter().map(|a| NEAR * a).collect();
         let near = Neighborhoods::with_radii(positions, &radii);
         let shapes: Vec<Shape> = (0..positions.len())
             .into_par_iter()
             .with_min_len(CHUNK)
-            .map(|i| shape(i, positions, &radii, &near))
+            .map(|i| shape(i, positions, &radii, labels, &near))
             .collect();
         let kernels: Vec<(DVec3, Mat3A, f32)> = (0..positions.len())
             .into_par_iter()
             .with_min_len(CHUNK)
-            .map(|i| kernel(i, positions, spacings, &shapes, &near))
+            .map(|i| kernel(i, positions, spacings, labels, &shapes, &near))
             .collect();
         self.smoothed.clear();
         self.smoothed.extend(kernels.iter().map(|k| k.0));
@@ -133,22 +137,26 @@ impl Field {
         sample
     }
 
-    /// Lists the points whose kernels may reach within `slack` [m] of `p` (relative to `middle`), in cell order.
-    pub fn gather(&self, p: Vec3A, slack: f64, list: &mut Vec<u32>) {
+    /// Lists the points of a piece whose kernels may reach within `slack` [m] of `p` (relative to `middle`), in cell order.
+    pub fn gather(&self, p: Vec3A, label: u32, slack: f64, list: &mut Vec<u32>) {
         list.clear();
-        self.grid.for_each_within(self.middle + p.as_dvec3(), self.reach + slack, |j, _| list.push(j as u32));
+        self.grid.for_each_within(self.middle + p.as_dvec3(), self.reach + slack, |j, _| {
+            if self.labels[j] == label {
+                list.push(j as u32);
+            }
+        });
     }
 
-    /// Moves `p` (relative to `middle`) to the surface, along the gradient of the density, by at most `farthest` [m].
+    /// Moves `p` (relative to `middle`) to the surface of a piece, along the gradient of the density, by at most `farthest` [m].
     /// None if the surface is not found within that distance: `p` is deep inside, or far outside.
-    pub fn project(&self, p: Vec3A, farthest: f32, list: &mut Vec<u32>) -> Option<Projected> {
+    pub fn project(&self, p: Vec3A, label: u32, farthest: f32, list: &mut Vec<u32>) -> Option<Projected> {
         // Few surfels move farther than the slack: most gather once.
         let slack = 0.3 * farthest;
-        self.gather(p, f64::from(slack), list);
+        self.gather(p, label, f64::from(slack), list);
         let (mut nearest, mut gathered, mut x) = (self.nearest(p, list), p, p);
         for _ in 0..8 {
             if (x - gathered).length_squared() > slack * slack {
-                self.gather(x, f64::from(slack), list);
+                self.gather(x, label, f64::from(slack), list);
                 (nearest, gathered) = (self.nearest(x, list), x);
             }
             let at = self.sample(x, list);
@@ -173,9 +181,9 @@ impl Field {
         None
     }
 
-    /// Whether there is matter at `p` (relative to `middle`), or hardly any.
-    pub fn touches(&self, p: Vec3A, list: &mut Vec<u32>) -> bool {
-        self.gather(p, 0.0, list);
+    /// Whether there is matter of a piece at `p` (relative to `middle`), or hardly any.
+    pub fn touches(&self, p: Vec3A, label: u32, list: &mut Vec<u32>) -> bool {
+        self.gather(p, label, 0.0, list);
         self.sample(p, list).density > 0.05 * ISO
     }
 
@@ -201,9 +209,9 @@ fn weight(q: f64) -> f64 {
     (1.0 - q * q * q).max(0.0)
 }
 
-fn shape(i: usize, positions: &[DVec3], radii: &[f64], near: &Neighborhoods) -> Shape {
+fn shape(i: usize, positions: &[DVec3], radii: &[f64], labels: &[u32], near: &Neighborhoods) -> Shape {
     let (mut sum, mut moment, mut second) = (1.0, DVec3::ZERO, DMat3::ZERO);
-    for j in near.of(i) {
+    for j in near.of(i).filter(|&j| labels[j] == labels[i]) {
         let r = positions[j] - positions[i];
         let w = weight(r.length() / (0.5 * (radii[i] + radii[j])));
         sum += w;
@@ -219,6 +227,7 @@ fn kernel(
     i: usize,
     positions: &[DVec3],
     spacings: &[f64],
+    labels: &[u32],
     shapes: &[Shape],
     near: &Neighborhoods,
 ) -> (DVec3, Mat3A, f32) {
@@ -226,7 +235,7 @@ fn kernel(
     // Neighbors whose shift is like the own one lie in the same layer below the surface; their mean shift is what
     // smoothing would shrink the surface by.
     let (mut sum, mut alike) = (1.0, own.shift);
-    for j in near.of(i) {
+    for j in near.of(i).filter(|&j| labels[j] == labels[i]) {
         let r = (positions[j] - positions[i]).length() / (NEAR * 0.5 * (spacing + spacings[j]));
         let apart = (shapes[j].shift - own.shift).length_squared() / (spacing * spacing);
         let w = weight(r) * (-apart / (2.0 * ALIKE * ALIKE)).exp();
@@ -269,14 +278,14 @@ mod tests {
     /// Mean and rms of the height of the upper surface above the uppermost layer, and how many places found none.
     fn surface(points: &[DVec3]) -> [f32; 3] {
         let mut field = Field::default();
-        field.build(points, &vec![1.0; points.len()]);
+        field.build(points, &vec![1.0; points.len()], &vec![0; points.len()]);
         let mut list = Vec::new();
         let mut heights = Vec::new();
         let mut lost = 0.0;
         for i in 0..25 {
             for k in 0..25 {
                 let top = DVec3::new(-3.0 + 0.25 * f64::from(i), 0.6, -3.0 + 0.25 * f64::from(k));
-                match field.project((top - field.middle).as_vec3a(), 2.0, &mut list) {
+                match field.project((top - field.middle).as_vec3a(), 0, 2.0, &mut list) {
                     Some(p) => heights.push(p.position.y + field.middle.y as f32),
                     None => lost += 1.0,
                 }
@@ -304,23 +313,23 @@ mod tests {
     #[test]
     fn a_lone_point_is_a_drop_and_nothing_is_nothing() {
         let mut field = Field::default();
-        field.build(&[DVec3::ONE], &[2.0]);
-        let on = field.project(Vec3A::new(0.5, 1.0, 0.5), 2.0, &mut Vec::new()).unwrap();
+        field.build(&[DVec3::ONE], &[2.0], &[0]);
+        let on = field.project(Vec3A::new(0.5, 1.0, 0.5), 0, 2.0, &mut Vec::new()).unwrap();
         assert!((on.position.length() - 1.0).abs() < 0.1, "{}", on.position.length());
         assert!(on.normal.dot(on.position.normalize()) > 0.999);
-        field.build(&[], &[]);
-        assert!(field.project(Vec3A::ZERO, 1.0, &mut Vec::new()).is_none());
-        field.build(&[DVec3::NAN, DVec3::ONE], &[1.0, f64::NAN]);
-        field.project(Vec3A::ZERO, 1.0, &mut Vec::new());
+        field.build(&[], &[], &[]);
+        assert!(field.project(Vec3A::ZERO, 0, 1.0, &mut Vec::new()).is_none());
+        field.build(&[DVec3::NAN, DVec3::ONE], &[1.0, f64::NAN], &[0, 0]);
+        field.project(Vec3A::ZERO, 0, 1.0, &mut Vec::new());
     }
 
     #[test]
     fn the_gradient_is_that_of_the_density() {
         let points = slab(3, 0.25);
         let mut field = Field::default();
-        field.build(&points, &vec![1.0; points.len()]);
+        field.build(&points, &vec![1.0; points.len()], &vec![0; points.len()]);
         let (mut list, p) = (Vec::new(), Vec3A::new(0.3, 1.2, -0.2));
-        field.gather(p, 0.1, &mut list);
+        field.gather(p, 0, 0.1, &mut list);
         let at = field.sample(p, &list);
         for axis in [Vec3A::X, Vec3A::Y, Vec3A::Z] {
             let density = |s: f32| field.sample(p + s * axis, &list).density;

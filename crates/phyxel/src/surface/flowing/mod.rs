@@ -20,11 +20,15 @@ mod resample;
 mod state;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use super::{Carrier, Surfels};
+use crate::neighbors::Grid;
 use bytemuck::{Pod, Zeroable};
 use field::Field;
 use glam::{DVec3, Vec3};
+use rayon::prelude::*;
+use topology::Mark;
 
 /// No surfel of a carrier.
 const NONE: u32 = u32::MAX;
@@ -40,6 +44,8 @@ pub struct FlowPoints<'a> {
     pub bodies: &'a [u32],
     /// How much each point flows, 0 ..= 1; the surface remembers the most of each.
     pub flow: &'a [f32],
+    /// Piece of matter that each point belongs to; any numbers, new ones in each frame.
+    pub labels: &'a [u32],
 }
 
 /// The surfels of a body as its solid part carries them now.
@@ -49,6 +55,15 @@ pub struct Carried<'a> {
     pub carrier: &'a Carrier,
     /// What `Carrier::update` gave for this frame.
     pub surfels: &'a Surfels,
+}
+
+/// How the surface of a body behaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Manner {
+    /// Only a change of topology takes detail away; otherwise all flow does.
+    pub detail: bool,
+    /// sRGB color of surface that appears where matter breaks; None: that of the surface around.
+    pub inner: Option<[u8; 3]>,
 }
 
 /// The surface of all bodies that flow.
@@ -64,6 +79,8 @@ pub struct FlowingSurface {
     last: Vec<DVec3>,
     /// The most that each has flowed so far, 0 ..= 1.
     flowed: Vec<f32>,
+    /// What each remembers of its matter. Written by `join`, `watch_topology`.
+    marks: Vec<Mark>,
     counters: Counters,
     scratch: Scratch,
 }
@@ -88,6 +105,8 @@ struct Element {
     origin: u32,
     /// 0 keeps all detail, 1 lies on the implicit surface.
     blend: f32,
+    /// The member that is nearest, of the piece that the surfel belongs to.
+    host: u32,
 }
 
 /// One body of the surface.
@@ -101,6 +120,10 @@ struct Joined {
     spacing: f32,
     /// sRGB for what has no neighbor to take it from.
     color: [u8; 4],
+    /// 1: only a change of topology takes detail away; 0: all flow does.
+    detail: u32,
+    /// sRGB of what appears where matter breaks; the last byte is 0 if that is the color around.
+    inner: [u8; 4],
 }
 
 /// Numbers that go on from frame to frame.
@@ -127,7 +150,16 @@ struct Scratch {
     positions: Vec<DVec3>,
     spacings: Vec<f64>,
     bodies: Vec<u32>,
+    /// The most that each has flowed so far.
+    flowed: Vec<f32>,
+    /// How much the surfels around each fade, 0 ..= 1.
     flow: Vec<f32>,
+    /// Piece of each; 0 where the surface does not tell pieces apart.
+    labels: Vec<u32>,
+    /// The same at the last frame.
+    old_labels: Vec<u32>,
+    /// Whether each is of a body with a detail surface.
+    detailed: Vec<bool>,
     /// Largest spacing [m].
     largest: f64,
     field: Field,
@@ -151,7 +183,7 @@ impl FlowingSurface {
 
     /// Takes a body in, with its surfels as they are when its points are where `points` says (now or at rest); its points
     /// are those that name it. A body that already takes part is left as it is.
-    pub fn join(&mut self, body: u32, surfels: &Surfels, points: &FlowPoints) {
+    pub fn join(&mut self, body: u32, surfels: &Surfels, points: &FlowPoints, manner: Manner) {
         if self.has(body) {
             return;
         }
@@ -160,10 +192,14 @@ impl FlowingSurface {
         let first = members.first().copied().unwrap_or(0);
         self.last.extend(members.iter().map(|&i| points.positions[i as usize]));
         self.flowed.resize(self.last.len(), 0.0);
+        self.marks.resize(self.last.len(), Mark::new());
+        let hosts = self.nearest_members(self.members.len(), surfels);
         self.members.extend(members);
         let color = |s: usize| surfels.colors.get(s).map_or([128, 128, 128, 0], |c| [c[0], c[1], c[2], 0]);
         let spacing = resample::spacing_of(surfels);
-        self.joined.push(Joined { body, first, spacing, color: color(0) });
+        let inner = manner.inner.map_or([0; 4], |c| [c[0], c[1], c[2], 1]);
+        let detail = u32::from(manner.detail);
+        self.joined.push(Joined { body, first, spacing, color: color(0), detail, inner });
         for s in 0..surfels.len() {
             self.elements.push(Element {
                 position: surfels.positions[s],
@@ -175,6 +211,7 @@ impl FlowingSurface {
                 body,
                 origin: s as u32,
                 blend: 0.0,
+                host: hosts[s],
             });
             self.counters.next_id = self.counters.next_id.wrapping_add(1);
         }
@@ -188,8 +225,8 @@ impl FlowingSurface {
             return;
         }
         self.gather(points);
-        let Scratch { positions, spacings, field, .. } = &mut self.scratch;
-        field.build(positions, spacings);
+        let Scratch { positions, spacings, labels, field, .. } = &mut self.scratch;
+        field.build(positions, spacings, labels);
         let flows = self.carry(carried);
         let mut cover = self.cover();
         let around = self.look_around(&cover);
@@ -228,8 +265,30 @@ impl FlowingSurface {
         s.largest = s.spacings.iter().copied().filter(|a| a.is_finite()).fold(0.0, f64::max);
         s.bodies.clear();
         s.bodies.extend(members().map(|i| points.bodies[i]));
-        s.flow.clear();
-        s.flow.extend(members().zip(&self.flowed).map(|(i, &before)| points.flow[i].max(before)));
-        self.flowed.clone_from(&s.flow);
+        let flow: Vec<f32> = members().map(|i| points.flow[i]).collect();
+        s.flowed.clear();
+        s.flowed.extend(flow.iter().zip(&self.flowed).map(|(now, before)| now.max(*before)));
+        self.flowed.clone_from(&s.flowed);
+        let detailed = |b: u32| self.joined.iter().any(|j| j.body == b && j.detail != 0);
+        s.detailed.clear();
+        s.detailed.extend(s.bodies.iter().map(|&b| detailed(b)));
+        s.labels.clear();
+        let label = |(i, detailed): (usize, &bool)| if *detailed { points.labels[i].wrapping_add(1) } else { 0 };
+        s.labels.extend(members().zip(&s.detailed).map(label));
+        s.old_labels.clear();
+        let old = |(mark, label): (&Mark, &u32)| mark.known_label().unwrap_or(*label);
+        s.old_labels.extend(self.marks.iter().zip(&s.labels).map(old));
+        self.watch_topology(&flow);
+        self.scratch.flow.clear();
+        self.scratch.flow.extend(self.marks.iter().map(|m| m.change));
+    }
+
+    /// The member from `first` on that is nearest to each surfel at the last positions.
+    fn nearest_members(&self, first: usize, surfels: &Surfels) -> Vec<u32> {
+        let places = &self.last[first..];
+        let extent = crate::geometry::Bounds::of(places.iter().copied().filter(|p| p.is_finite())).size();
+        let grid = Grid::new(places, extent.max_element() / (places.len().max(1) as f64).cbrt());
+        let nearest = |p: &Vec3| grid.nearest(p.as_dvec3()).map_or(0, |(i, _)| (first + i) as u32);
+        surfels.positions.par_iter().with_min_len(carry::CHUNK).map(nearest).collect()
     }
 }

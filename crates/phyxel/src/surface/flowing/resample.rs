@@ -75,11 +75,11 @@ impl FlowingSurface {
             if e.origin != NONE {
                 return Around::default();
             }
-            let spacing = self.spacing(e.body);
+            let (spacing, own) = (self.spacing(e.body), self.label(e));
             seen.clear();
             cover.grid.for_each_within(e.position.as_dvec3(), f64::from(SEEN * spacing), |j, _| {
                 let other = &self.elements[j];
-                if j != i && other.normal.dot(e.normal) > SAME_SIDE {
+                if j != i && other.normal.dot(e.normal) > SAME_SIDE && self.label(other) == own {
                     seen.push((other.position - e.position, j as u32));
                 }
             });
@@ -117,16 +117,18 @@ impl FlowingSurface {
         let points = (0..s.positions.len() as u32).into_par_iter().with_min_len(CHUNK);
         let found: Vec<Vec<(Vec3, Vec3, u32)>> = points
             .map_init(Vec::new, |list, i| {
-                let looks = i % SHARE == turn && s.flow[i as usize] > 0.0;
+                let fresh = self.marks[i as usize].fresh > 0;
+                let looks = fresh || (i % SHARE == turn && s.flow[i as usize] > 0.0);
                 if looks { self.uncovered(i as usize, cover, list) } else { Vec::new() }
             })
             .collect();
         let mut wanted = Vec::new();
-        for (position, normal, body) in found.into_iter().flatten() {
+        for (position, normal, host) in found.into_iter().flatten() {
+            let body = self.scratch.bodies[host as usize];
             let spacing = self.spacing(body);
             if !cover.taken(&self.elements, position, normal, ROOM * spacing) {
                 let color = self.color_near(position, body, cover);
-                let i = self.add(Element { position, body, color, ..new_element(normal, spacing) }, cover);
+                let i = self.add(Element { position, body, host, color, ..new_element(normal, spacing) }, cover);
                 wanted.extend(self.gaps_around(i, cover));
             }
         }
@@ -144,6 +146,11 @@ impl FlowingSurface {
         } else if count < 0.7 * most {
             self.counters.widening = (self.counters.widening / 1.01).max(1.0);
         }
+    }
+
+    /// Piece that a surfel belongs to.
+    fn label(&self, e: &Element) -> u32 {
+        self.scratch.labels.get(e.host as usize).copied().unwrap_or(0)
     }
 
     /// Distance between the surfels of a body [m].
@@ -201,7 +208,7 @@ impl FlowingSurface {
         look(e, spacing, &seen).gaps.iter().flatten().map(|&p| (i, p)).collect()
     }
 
-    /// Uncovered places on the surface around a point: position, normal, body.
+    /// Uncovered places on the surface around a point: position, normal, nearest point.
     fn uncovered(&self, point: usize, cover: &Cover, list: &mut Vec<u32>) -> Vec<(Vec3, Vec3, u32)> {
         let s = &self.scratch;
         let (inward, spacing) = (s.field.inward[point], s.spacings[point] as f32);
@@ -223,16 +230,20 @@ impl FlowingSurface {
                 continue;
             }
             let local = (start - s.field.middle).as_vec3a();
-            if let Some(on) = s.field.project(local, 0.7 * spacing, list) {
+            if let Some(on) = s.field.project(local, s.labels[point], 0.7 * spacing, list) {
                 let position = Vec3::from(on.position) + s.field.middle.as_vec3();
-                found.push((position, on.normal.into(), s.bodies[on.nearest as usize]));
+                found.push((position, on.normal.into(), on.nearest));
             }
         }
         found
     }
 
-    /// Color of the surfel nearest to a place.
+    /// Color of new surface: that of the inside of the body, or of the surfel nearest to a place.
     fn color_near(&self, p: Vec3, body: u32, cover: &Cover) -> [u8; 4] {
+        let own = || self.joined.iter().find(|j| j.body == body).map(|j| j.inner);
+        if let Some(inner) = own().filter(|c| c[3] != 0) {
+            return inner;
+        }
         let nearest = cover.grid.nearest(p.as_dvec3()).map(|(j, _)| self.elements[j].color);
         let own = || self.joined.iter().find(|j| j.body == body).map(|j| j.color);
         nearest.or_else(own).unwrap_or([128, 128, 128, 0])
@@ -340,10 +351,11 @@ fn gaps(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> [Option<Vec3>; 2] {
 
 /// A surfel like its parent near another place, on the implicit surface.
 fn place_child(parent: &Element, place: Vec3, spacing: f32, s: &Scratch, list: &mut Vec<u32>) -> Option<Element> {
-    let on = s.field.project((place.as_dvec3() - s.field.middle).as_vec3a(), spacing, list)?;
+    let label = s.labels[parent.host as usize];
+    let on = s.field.project((place.as_dvec3() - s.field.middle).as_vec3a(), label, spacing, list)?;
     let position = Vec3::from(on.position) + s.field.middle.as_vec3();
-    let body = s.bodies[on.nearest as usize];
-    Some(Element { position, body, color: parent.color, ..new_element(on.normal.into(), spacing) })
+    let (host, body) = (on.nearest, s.bodies[on.nearest as usize]);
+    Some(Element { position, body, host, color: parent.color, ..new_element(on.normal.into(), spacing) })
 }
 
 /// A round surfel on the implicit surface.

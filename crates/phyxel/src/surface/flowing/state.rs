@@ -1,5 +1,6 @@
 //! The state of the surface that survives a restart, as bytes.
 
+use super::topology::Mark;
 use super::{Counters, Element, FlowingSurface, Joined};
 use bytemuck::Pod;
 use glam::DVec3;
@@ -13,6 +14,7 @@ impl FlowingSurface {
         write(&mut bytes, &self.members);
         write(&mut bytes, &self.last);
         write(&mut bytes, &self.flowed);
+        write(&mut bytes, &self.marks);
         write(&mut bytes, &self.elements);
         bytes
     }
@@ -26,14 +28,16 @@ impl FlowingSurface {
         let members: Vec<u32> = read(&mut rest)?;
         let last: Vec<DVec3> = read(&mut rest)?;
         let flowed: Vec<f32> = read(&mut rest)?;
+        let marks: Vec<Mark> = read(&mut rest)?;
         let elements: Vec<Element> = read(&mut rest)?;
-        let fits =
-            counters.len() == 1 && members.len() == last.len() && members.len() == flowed.len() && rest.is_empty();
-        if !fits || members.iter().any(|&m| m as usize >= points) {
+        let count = members.len();
+        let fits = counters.len() == 1 && count == last.len() && count == flowed.len() && count == marks.len();
+        let hosted = elements.iter().all(|e| (e.host as usize) < count.max(1));
+        if !fits || !hosted || !rest.is_empty() || members.iter().any(|&m| m as usize >= points) {
             return None;
         }
         (self.counters, self.joined, self.members) = (counters[0], joined, members);
-        (self.last, self.flowed, self.elements) = (last, flowed, elements);
+        (self.last, self.flowed, self.marks, self.elements) = (last, flowed, marks, elements);
         Some(())
     }
 }

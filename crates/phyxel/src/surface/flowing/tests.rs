@@ -46,22 +46,28 @@ struct Lab {
     bodies: Vec<u32>,
     surface: FlowingSurface,
     flow: f32,
+    labels: Vec<u32>,
 }
 
 impl Lab {
     /// Balls at `centers`.
     fn new(centers: &[DVec3], flow: f32) -> Self {
+        Self::make(centers, flow, false)
+    }
+
+    fn make(centers: &[DVec3], flow: f32, detail: bool) -> Self {
         let (mut rest, mut bodies) = (Vec::new(), Vec::new());
         for (b, &center) in centers.iter().enumerate() {
             rest.extend(ball().iter().map(|p| *p + center));
             bodies.resize(rest.len(), b as u32);
         }
-        let mut lab = Self { rest, bodies, surface: FlowingSurface::default(), flow };
+        let labels = bodies.clone();
+        let mut lab = Self { rest, bodies, surface: FlowingSurface::default(), flow, labels };
         let start = lab.rest.clone();
         let mut surface = FlowingSurface::default();
         lab.with(&start, |points| {
             for (b, &center) in centers.iter().enumerate() {
-                surface.join(b as u32, &skin(2500, center, [200, 10 + b as u8, 30]), points);
+                surface.join(b as u32, &skin(2500, center, [200, 10 + b as u8, 30]), points, Manner { detail, inner: None });
             }
         });
         lab.surface = surface;
@@ -70,7 +76,7 @@ impl Lab {
 
     fn with(&self, positions: &[DVec3], act: impl FnOnce(&FlowPoints)) {
         let (spacings, flow) = (vec![SPACING; self.rest.len()], vec![self.flow; self.rest.len()]);
-        act(&FlowPoints { positions, spacings: &spacings, bodies: &self.bodies, flow: &flow });
+        act(&FlowPoints { positions, spacings: &spacings, bodies: &self.bodies, flow: &flow, labels: &self.labels });
     }
 
     /// One frame with the points moved by `map` from rest.
@@ -242,8 +248,97 @@ fn degenerate_matter_has_an_answer() {
     lab.frame(|i, _| DVec3::X * i as f64);
     assert!(lab.surface.elements.iter().all(|e| e.position.is_finite() && e.normal.is_finite()));
     let mut empty = FlowingSurface::default();
-    let nothing = FlowPoints { positions: &[], spacings: &[], bodies: &[], flow: &[] };
-    empty.join(0, &skin(10, DVec3::ZERO, [0; 3]), &nothing);
+    let nothing = FlowPoints { positions: &[], spacings: &[], bodies: &[], flow: &[], labels: &[] };
+    empty.join(0, &skin(10, DVec3::ZERO, [0; 3]), &nothing, Manner { detail: true, inner: None });
     (0..11).for_each(|_| empty.update(&nothing, &[]));
     assert_eq!(empty.len(), 0);
+}
+
+/// Waves on the ball that points cannot know of.
+fn relief(n: DVec3) -> f64 {
+    1.0 + 0.03 * (20.0 * n.x).sin() * (20.0 * n.y).cos()
+}
+
+/// A ball with relief, melted, as a detail surface.
+fn detailed() -> Lab {
+    let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
+    for e in &mut lab.surface.elements {
+        e.position *= relief(e.position.as_dvec3().normalize()) as f32;
+    }
+    lab
+}
+
+#[test]
+fn matter_that_flows_without_a_change_of_topology_keeps_its_detail() {
+    let mut lab = detailed();
+    let start = lab.surface.elements.clone();
+    let motion = |t: f64| {
+        move |_, p: DVec3| {
+            // Drawn to twice its length and twisted by a half turn, away and back.
+            let s = 1.0 + t;
+            let q = DVec3::new(p.x / s.sqrt(), p.y * s, p.z / s.sqrt());
+            glam::DMat3::from_rotation_y(std::f64::consts::PI * t * (p.y + 1.0) / 2.0) * q
+        }
+    };
+    for k in 1..=120 {
+        lab.frame(motion(1.0 - (f64::from(k) / 60.0 - 1.0).abs()));
+        assert!(lab.surface.elements.iter().all(|e| e.blend == 0.0), "frame {k}");
+    }
+    assert_eq!(lab.surface.len(), start.len());
+    let far = start.iter().zip(&lab.surface.elements).map(|(a, b)| a.position.distance(b.position));
+    let worst = far.fold(0.0, f32::max);
+    assert!(worst < 0.05 * SPACING as f32, "{worst}");
+}
+
+#[test]
+fn detail_goes_only_where_matter_parts() {
+    let mut lab = detailed();
+    let right: Vec<u32> = lab.rest.iter().map(|p| u32::from(p.x > 0.0)).collect();
+    lab.labels.fill(7);
+    let start = lab.surface.elements.clone();
+    for k in 0..40 {
+        if k == 5 {
+            lab.labels.clone_from(&right);
+        }
+        let gap = 0.02 * f64::from((k - 4).max(0));
+        lab.frame(move |_, p| p + DVec3::X * gap * if p.x > 0.0 { 1.0 } else { -1.0 });
+    }
+    // Both faces are closed.
+    let face = |side: f32| {
+        let on = move |e: &&Element| side * e.normal.x < -0.7 && (side * e.position.x - 0.7).abs() < 0.25;
+        lab.surface.elements.iter().filter(on).count()
+    };
+    assert!(face(1.0) > 300 && face(-1.0) > 300, "{} {}", face(1.0), face(-1.0));
+    assert!(open(&lab.surface.elements) < 0.01, "{}", open(&lab.surface.elements));
+    // Far from them everything is where the half has carried it.
+    for (a, b) in start.iter().filter(|e| e.position.x.abs() > 0.75).zip(
+        lab.surface.elements.iter().filter(|e| e.id < 2500 && start[e.id as usize].position.x.abs() > 0.75),
+    ) {
+        let expected = a.position + 0.7 * Vec3::X * a.position.x.signum();
+        assert!(a.id == b.id && b.blend == 0.0 && b.position.distance(expected) < 2e-3, "{} {}", b.position, expected);
+    }
+}
+
+#[test]
+fn what_turns_solid_keeps_the_surface_it_has() {
+    let mut lab = detailed();
+    lab.frame(|_, p| p);
+    // Half of it is gone, which is a change of topology.
+    lab.labels = lab.rest.iter().map(|p| u32::from(p.x > 0.0)).collect();
+    (0..12).for_each(|_| lab.frame(|_, p| p + DVec3::X * p.x.signum()));
+    assert!(lab.surface.elements.iter().any(|e| e.blend == 1.0));
+    lab.flow = 0.0;
+    lab.frame(|_, p| p + DVec3::X * p.x.signum());
+    let start = lab.surface.elements.clone();
+    assert!(start.iter().all(|e| e.blend == 0.0));
+    let turn = glam::DMat3::from_rotation_z(1.0);
+    for k in 1..=30 {
+        let turn = glam::DMat3::from_rotation_z(f64::from(k) / 30.0);
+        lab.frame(move |_, p| turn * (p + DVec3::X * p.x.signum()));
+    }
+    assert_eq!(start.len(), lab.surface.len());
+    for (a, b) in start.iter().zip(&lab.surface.elements) {
+        let expected = (turn * a.position.as_dvec3()).as_vec3();
+        assert!(b.position.distance(expected) < 0.01 * SPACING as f32, "{}", b.position.distance(expected));
+    }
 }
