@@ -64,6 +64,7 @@ pub const CASES: &[Case] = &[
     Case { name: "liquid-20k", model: "lattice", measure: || liquid(27, 96) },
     Case { name: "liquid-100k", model: "lattice", measure: || liquid(46, 48) },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
+    Case { name: "detail-53k", model: "surface", measure: detail },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
 ];
@@ -303,6 +304,24 @@ fn step_on(make: impl FnOnce() -> Result<World>, substeps: u64) -> Result<Measur
 /// The drawn state of a body with 100,000 surfels: surfels moved, points copied.
 fn surfels() -> Result<Measured> {
     let mut world = cube(20, "explicit", r#"{ kind = "surfels", count = 100000 }"#)?;
+    let mut frame = Frame::default();
+    (0..20).try_for_each(|_| world.step(1.0).map(|_| ()))?;
+    world.metrics();
+    world.frame(&mut frame);
+    let substeps = 20;
+    let clock = Clock::start();
+    for _ in 0..substeps {
+        world.frame(&mut frame);
+    }
+    let (cpu_seconds, wall_seconds) = clock.stop();
+    let points = world.surfel_count();
+    Ok(Measured { points, substeps, cpu_seconds, best_seconds: cpu_seconds, wall_seconds, ..Measured::default() })
+}
+
+/// Frames of a detail surface of 53,000 surfels on 600 points that flow.
+fn detail() -> Result<Measured> {
+    let matter = "young = 1e4, poisson = 0.3, density = 1000, creep = 20, viscosity = 5";
+    let mut world = cube_of(matter, 8, "explicit", r#"{ kind = "detail", count = 53000 }"#)?;
     let mut frame = Frame::default();
     (0..20).try_for_each(|_| world.step(1.0).map(|_| ()))?;
     world.metrics();

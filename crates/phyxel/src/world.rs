@@ -25,7 +25,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, IsoSurface, Manner, Surfels};
+use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, IsoSurface, Manner, Mold, Surfels};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -366,6 +366,9 @@ impl World {
                     &self.scratch.gradients[range],
                     &mut out.bodies[b].surfels,
                 );
+                let range = body.range.clone();
+                let velocities = &self.points.velocities[range.clone()];
+                carrier.write_velocities(&self.points.positions[range], velocities, &mut out.bodies[b].surfels);
                 if let Some(shell) = self.shells.shell(b) {
                     lead_out(&self.colliders, 0.5 * shell.sheet().thickness, &mut out.bodies[b].surfels);
                 }
@@ -391,8 +394,10 @@ impl World {
             return;
         }
         let flow: Vec<f32> = (0..self.points.len()).map(|i| f32::from(u8::from(self.flow.is_melted(i)))).collect();
-        let Points { rest_positions, positions, spacings, bodies, .. } = &self.points;
-        let now = FlowPoints { positions, spacings, bodies, flow: &flow, labels: self.flow.labels() };
+        let Points { rest_positions, positions, velocities, spacings, bodies, .. } = &self.points;
+        let frame_time = 1.0 / self.scene.fps;
+        let now =
+            FlowPoints { positions, spacings, bodies, flow: &flow, labels: self.flow.labels(), velocities, frame_time };
         let mut solid: Vec<Surfels> = vec![Surfels::default(); self.bodies.len()];
         for (b, surface) in self.surfaces.iter_mut().enumerate().filter(|(b, _)| self.flow.manages(*b)) {
             let Some(carrier) = &mut surface.carrier else { continue };
@@ -405,7 +410,10 @@ impl World {
         let carriers = self.surfaces.iter().map(|s| s.carrier.as_ref());
         let carried: Vec<Option<Carried>> =
             carriers.zip(&solid).map(|(c, surfels)| c.map(|carrier| Carried { carrier, surfels })).collect();
-        self.flowing.update(&now, &carried);
+        let molds = self.colliders.list.iter().zip(&self.scene.colliders).filter(|(c, spec)| c.active && spec.mold);
+        let probes: Vec<_> = molds.map(|(c, _)| move |p: DVec3| c.distance_normal(p)).collect();
+        let molds: Vec<Mold> = probes.iter().map(|probe| Mold { probe }).collect();
+        self.flowing.update(&now, &carried, &molds);
     }
 }
 

@@ -29,6 +29,7 @@ fn displacement_equals_the_prototype() {
         axes_v: vec![Vec3::Y; places.len()],
         normals: vec![Vec3::Z; places.len()],
         colors: vec![[0; 3]; places.len()],
+        velocities: Vec::new(),
     };
     let radii = vec![data["h"].as_f64().unwrap(); points.len()];
     let mut out = Surfels::default();
@@ -45,7 +46,8 @@ fn displacement_equals_the_prototype() {
 fn implicit_surface_and_boundary_equal_the_prototype() {
     let data: Value = serde_json::from_str(include_str!("vectors/surface_field125.json")).unwrap();
     let number = |key: &str| data[key].as_f64().unwrap();
-    let numbers = |key: &str| -> Vec<f64> { data[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
+    let numbers =
+        |key: &str| -> Vec<f64> { data[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
     let points = vectors(&data["Y"]);
     let field = GaussianField::new(&points, &numbers("w"), number("R"), number("B_abs"));
     assert!((field.reach() - number("d")).abs() < 1e-12);

@@ -172,6 +172,11 @@ impl Collider {
     pub fn normal(&self, position: DVec3) -> DVec3 {
         self.end.axes * self.shape.normal(self.end.to_own(position))
     }
+    /// Both at once.
+    pub fn distance_normal(&self, position: DVec3) -> (f64, DVec3) {
+        let (distance, normal) = self.shape.distance_normal(self.end.to_own(position));
+        (distance, self.end.axes * normal)
+    }
     /// Box around the collider during the step.
     pub fn bounds(&self) -> Bounds {
         let own = self.shape.bounds();

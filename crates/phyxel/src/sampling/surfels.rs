@@ -203,6 +203,7 @@ impl Candidates {
             axes_v: axes.iter().map(|a| a[1].as_vec3()).collect(),
             normals: chosen.iter().map(|c| c.normal.as_vec3()).collect(),
             colors: vec![color; chosen.len()],
+            velocities: Vec::new(),
         }
     }
 

@@ -350,6 +350,8 @@ pub struct ColliderSpec {
     pub color: [u8; 3],
     /// Drawn in pictures.
     pub visible: bool,
+    /// Detail surfaces of flowing matter take its print.
+    pub mold: bool,
 }
 
 /// One keyframe; between two the motion is smooth (cubic, no overshoot) in position and turning angle.

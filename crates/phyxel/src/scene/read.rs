@@ -324,6 +324,7 @@ fn read_collider(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<Co
         motion: read_motion(table)?,
         color: table.maybe_color("color")?.unwrap_or(COLLIDER_COLOR),
         visible: table.flag("visible")?,
+        mold: table.flag("mold")?,
     })
 }
 

@@ -140,9 +140,13 @@ fn encode_surfels(w: &mut Writer, s: &Surfels) {
         w.bytes(&(o.y.round() as i16).to_le_bytes());
     }
     let equal = s.colors.windows(2).all(|p| p[0] == p[1]);
-    w.u8(equal as u8);
+    let moving = s.velocities.len() == s.len() && !s.is_empty();
+    w.u8(equal as u8 | (moving as u8) << 1);
     for color in &s.colors[..if equal { s.colors.len().min(1) } else { s.colors.len() }] {
         w.bytes(color);
+    }
+    if moving {
+        w.vec3s(&s.velocities);
     }
 }
 
@@ -327,12 +331,14 @@ fn decode_surfels(r: &mut Reader) -> Option<Surfels> {
     let axes_u = r.items::<6, _>(n, axis)?;
     let axes_v = r.items::<6, _>(n, axis)?;
     let normals = r.items::<4, _>(n, |b| from_octahedral(Vec2::new(i16_at(b, 0), i16_at(b, 2)) / 32767.0))?;
-    let colors = match r.u8()? {
+    let flags = r.u8()?;
+    let colors = match flags & 1 {
         0 => r.items::<3, _>(n, |b| *b)?,
         _ if n == 0 => Vec::new(),
         _ => vec![r.bytes(3)?.try_into().ok()?; n],
     };
-    Some(Surfels { positions, axes_u, axes_v, normals, colors })
+    let velocities = if flags & 2 != 0 { r.vec3s(n)? } else { Vec::new() };
+    Some(Surfels { positions, axes_u, axes_v, normals, colors, velocities })
 }
 
 /// A field's name that lives for ever: each different one is kept once, and only so many, so that a damaged file cannot
@@ -365,6 +371,7 @@ pub(crate) mod tests {
             axes_v: (0..n).map(|i| 0.02 * point(i + 2).normalize()).collect(),
             normals: (0..n).map(|i| (point(i) + Vec3::new(0.3, -0.2, -0.9)).normalize()).collect(),
             colors: (0..n).map(|i| [i as u8, 2, 3]).collect(),
+            velocities: (0..n).map(|i| point(i) * 2.0).collect(),
         };
         let body = |name: &str, ids: Vec<u32>, spacings: Vec<f32>| BodyFrame {
             name: name.into(),

@@ -55,7 +55,8 @@ mod tests {
     /// Offsets to the lattice points within 2.33 of one that has none beyond a plane.
     fn lattice(keep: impl Fn(DVec3) -> bool) -> Vec<DVec3> {
         let axis = || -2..=2;
-        let all = axis().flat_map(|x| axis().flat_map(move |y| axis().map(move |z| DVec3::new(x.into(), y.into(), z.into()))));
+        let all = axis()
+            .flat_map(|x| axis().flat_map(move |y| axis().map(move |z| DVec3::new(x.into(), y.into(), z.into()))));
         all.filter(|r| *r != DVec3::ZERO && r.length() < 2.33 && keep(*r)).collect()
     }
 

@@ -11,6 +11,7 @@
 
 use super::Surfels;
 use super::cut::Uncut;
+use crate::linalg::{outer, trace};
 use crate::neighbors::Grid;
 use glam::{DMat3, DVec3, Mat3, Vec3, Vec3A, Vec4};
 use rayon::prelude::*;
@@ -150,6 +151,35 @@ impl Carrier {
         });
     }
 
+    /// Velocities of the carried surfels [m/s]: of the velocity field that fits the points around each best, exact where it is
+    /// affine. Points and surfels as of `update`.
+    pub fn write_velocities(&self, positions: &[DVec3], velocities: &[DVec3], surfels: &mut Surfels) {
+        let Surfels { positions: places, velocities: out, .. } = surfels;
+        out.resize(places.len(), Vec3::ZERO);
+        out.par_iter_mut().zip(&*places).enumerate().with_min_len(CHUNK).for_each(|(s, (out, place))| {
+            let range = self.starts[s] as usize..self.starts[s + 1] as usize;
+            let own = || self.points[range.clone()].iter().zip(&self.weights[range.clone()]);
+            let (mut middle, mut mean) = (DVec3::ZERO, DVec3::ZERO);
+            for (&i, &w) in own() {
+                middle += f64::from(w) * positions[i as usize];
+                mean += f64::from(w) * velocities[i as usize];
+            }
+            let (mut moment, mut moved) = (DMat3::ZERO, DMat3::ZERO);
+            for (&i, &w) in own() {
+                let r = positions[i as usize] - middle;
+                let weighted = f64::from(w) * r;
+                moment += outer(weighted, r);
+                moved += outer(velocities[i as usize] - mean, weighted);
+            }
+            let lean = 1e-6 * trace(moment);
+            let gradient = match lean > 0.0 {
+                true => moved * (moment + DMat3::from_diagonal(DVec3::splat(lean))).inverse(),
+                false => DMat3::ZERO,
+            };
+            *out = (mean + gradient * (place.as_dvec3() - middle)).as_vec3();
+        });
+    }
+
     /// What the change of the weights adds to the gradient of a surfel at `rest` that is carried to `place`; both against the middle.
     fn change(&self, surfel: usize, rest: Vec3, place: Vec3) -> Mat3 {
         let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
@@ -280,6 +310,23 @@ mod tests {
                 close(out.normals[i], (normal_map * rest.normals[i].as_dvec3()).normalize());
             }
             assert_eq!(out.colors, rest.colors);
+        }
+    }
+
+    #[test]
+    fn velocities_of_affine_motion_are_exact() {
+        let points: Vec<DVec3> =
+            (0..343).map(|k| DVec3::new(f64::from(k % 7), f64::from(k / 7 % 7), f64::from(k / 49))).collect();
+        let spin = DMat3::from_cols(DVec3::new(0.1, 2.0, 0.0), DVec3::new(-2.0, 0.3, 1.0), DVec3::new(0.5, -1.0, 0.0));
+        let velocities: Vec<DVec3> = points.iter().map(|p| spin * *p + DVec3::X).collect();
+        let mut out =
+            Surfels { positions: vec![Vec3::new(-0.4, 3.0, 3.2), Vec3::new(6.4, 6.4, 6.3)], ..Surfels::default() };
+        (out.axes_u, out.axes_v, out.normals) = (vec![Vec3::X; 2], vec![Vec3::Y; 2], vec![Vec3::Z; 2]);
+        let carrier = Carrier::bind(out.clone(), &points, &[1.75; 343]);
+        carrier.write_velocities(&points, &velocities, &mut out);
+        for (p, v) in out.positions.iter().zip(&out.velocities) {
+            let expected = spin * p.as_dvec3() + DVec3::X;
+            assert!((v.as_dvec3() - expected).length() < 1e-3, "{v} {expected}");
         }
     }
 

@@ -19,6 +19,8 @@ const CELL: f32 = 0.5;
 const REACH: f32 = 2.0;
 /// Radius r over the spacing: a half-space of particles ends half a layer outside of the outermost.
 const RADIUS: f32 = 0.5;
+/// What is farther than this from all particles is outside: between two sides of a gap their mean is near [spacings].
+const ALONE: f32 = 0.95;
 /// Cells along the edge of a block.
 const BLOCK: i32 = 8;
 /// Nodes along the edge of a block; those at its end are also those of the next.
@@ -244,7 +246,11 @@ impl Block {
         }
         let radius = RADIUS * spacing;
         let distance = |(row, k): (&Row, usize)| match row.weight[k] > 1e-6 {
-            true => Vec3::new(row.x[k], row.y[k], row.z[k]).length() / row.weight[k] - radius,
+            true => {
+                let nearest = reach * (1.0 - row.nearest[k]).max(0.0).sqrt();
+                let mean = Vec3::new(row.x[k], row.y[k], row.z[k]).length() / row.weight[k] - radius;
+                mean.max(nearest - ALONE * spacing)
+            }
             false => reach,
         };
         self.field = sums.iter().flat_map(|row| (0..NODES).map(move |k| (row, k))).map(distance).collect();
@@ -293,6 +299,8 @@ struct Row {
     z: [f32; ROW],
     /// Σ w.
     weight: [f32; ROW],
+    /// Largest 1 - r²/reach².
+    nearest: [f32; ROW],
 }
 
 /// Adds a particle to the nodes within reach; says whether there are any.
@@ -323,6 +331,7 @@ fn splat(rows: &mut [Row], at: Vec3, cell: f32, reach: f32) -> bool {
                 row.y[k] += w * dy;
                 row.z[k] += w * dz;
                 row.weight[k] += w;
+                row.nearest[k] = row.nearest[k].max(q);
             }
         }
     }
@@ -420,6 +429,21 @@ mod tests {
             let out = *p - center;
             assert!((out.length() - radius).abs() < 0.4 * spacing, "{}", out.length());
             assert!(n.dot(out.normalize()) > 0.9, "{n} {out}");
+        }
+    }
+
+    #[test]
+    fn no_sheet_hangs_between_the_sides_of_a_gap() {
+        let axis = || 0..10;
+        let layers = [-2.0, -1.0, 0.0, 2.4, 3.4, 4.4].map(|y| y - 1.2);
+        let places: Vec<Vec3> = layers
+            .iter()
+            .flat_map(|&y| axis().flat_map(move |x| axis().map(move |z| Vec3::new(x as f32, y, z as f32))))
+            .collect();
+        let surface = IsoSurface::around(&places, 1.0);
+        let inner = |p: &&Vec3| p.x > 2.0 && p.x < 7.0 && p.z > 2.0 && p.z < 7.0;
+        for p in surface.positions.iter().filter(inner) {
+            assert!(p.y.abs() > 0.4, "{p}");
         }
     }
 

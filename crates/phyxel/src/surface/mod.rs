@@ -6,12 +6,14 @@ mod displacement;
 pub mod flowing;
 mod gaussian;
 pub mod iso;
+mod remesh;
 
 pub use boundary::{anisotropy, exposure};
 pub use displacement::{Carrier, Falloff};
-pub use flowing::{Carried, FlowPoints, FlowingSurface, Manner};
+pub use flowing::{Carried, FlowPoints, FlowingSurface, Manner, Mold};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
+pub use remesh::mesh_around;
 
 use glam::Vec3;
 
@@ -28,6 +30,8 @@ pub struct Surfels {
     pub normals: Vec<Vec3>,
     /// sRGB colors.
     pub colors: Vec<[u8; 3]>,
+    /// Velocities [m/s]; empty where nothing moves.
+    pub velocities: Vec<Vec3>,
 }
 
 impl Surfels {

@@ -15,3 +15,4 @@ mod plastic;
 mod shells;
 mod starts;
 mod statics;
+mod surface;

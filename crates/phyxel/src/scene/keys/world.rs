@@ -41,6 +41,13 @@ pub(in crate::scene) static COLLIDER: Section = section(
         absent("motion", Kind::Tables(&KEYFRAME), "stands still", "Keyframes, relative to `at` and `rotate`."),
         absent("color", Kind::Color, "a light gray", "Color, `#rrggbb`."),
         with("visible", Kind::Flag, "true", "Drawn in pictures.", "what acts is seen"),
+        with(
+            "mold",
+            Kind::Flag,
+            "false",
+            "Flowing matter with a detail surface takes its print, at any fineness.",
+            "looking at all colliders costs time",
+        ),
     ],
 );
 

@@ -14,6 +14,8 @@ const FAST_FADE: f32 = 0.5;
 const FARTHEST: f32 = 1.0;
 /// Distances from the implicit surface, in parts of that, at which a surfel begins to fade and must fade.
 const LOST: (f32, f32) = (0.7, 1.0);
+/// The same distance beyond which a surfel goes at once where matter has just parted or fused: new ones take its place.
+const TORN: f32 = 0.5;
 /// Part of the way that an ellipse goes to its due size in a frame.
 const RESIZE: f32 = 0.25;
 /// Surfels per parallel task.
@@ -21,20 +23,26 @@ pub(super) const CHUNK: usize = 256;
 
 impl FlowingSurface {
     /// Moves all surfels with the matter. Returns how much the matter around each has flowed.
-    pub(super) fn carry(&mut self, carried: &[Option<Carried>]) -> Vec<f32> {
+    pub(super) fn carry(&mut self, carried: &[Option<Carried>], frame_time: f64) -> Vec<f32> {
         let s = &self.scratch;
         let (labels, old_labels) = (&s.labels, &s.old_labels);
         let before = Before { positions: &self.last, spacings: &s.spacings, flow: &s.flow, labels, old_labels };
         let motion = Motion::new(before, &s.positions);
         let firsts: Vec<(u32, usize)> = self.joined.iter().map(|j| (j.body, self.first_member(j.first))).collect();
-        let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map(|e| {
+        let newcomers = &self.newcomers;
+        let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map_init(Vec::new, |near, e| {
+            let velocity = s.velocities.get(e.host as usize).copied().unwrap_or(Vec3::ZERO);
             if e.origin != NONE && follow_solid(e, carried, &firsts, &s.flowed) {
+                e.velocity = velocity;
                 return 0.0;
             }
             e.origin = NONE;
-            let moved = motion.at(e.position.as_dvec3(), e.host, before);
+            let moved = motion.at(e.position, e.host, near);
             e.host = moved.host;
             advect(e, &moved);
+            // The way since the last frame; in its first one a body comes from rest.
+            let way = moved.step / frame_time as f32;
+            e.velocity = if frame_time > 0.0 && !newcomers.contains(&e.body) { way } else { velocity };
             moved.flow
         });
         flows.collect()
@@ -57,7 +65,7 @@ impl FlowingSurface {
             }
             if e.origin == NONE && flow.max(e.blend) > 0.0 {
                 let fade = if mark.is_fast() { FAST_FADE } else { FADE };
-                *alive = settle(e, (flow, fade), around, s, list);
+                *alive = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), around, s, list);
             }
         });
     }
@@ -86,8 +94,8 @@ fn follow_solid(e: &mut Element, carried: &[Option<Carried>], firsts: &[(u32, us
 
 /// Moves center, axes and normal with the matter.
 fn advect(e: &mut Element, moved: &Moved) {
-    let linear = Mat3::IDENTITY + moved.gradient.as_mat3();
-    e.position += moved.step.as_vec3();
+    let linear = Mat3::IDENTITY + moved.gradient;
+    e.position += moved.step;
     let (u, v) = (linear * e.axis_u, linear * e.axis_v);
     let normal = u.cross(v).try_normalize().unwrap_or(e.normal);
     e.normal = if normal.dot(linear * e.normal) < 0.0 { -normal } else { normal };
@@ -96,21 +104,42 @@ fn advect(e: &mut Element, moved: &Moved) {
 
 /// Fades a surfel toward the implicit surface; false if there is no such surface near and it has faded whole, or the
 /// matter has left it behind.
-fn settle(e: &mut Element, (flow, fade): (f32, f32), around: &Around, s: &Scratch, list: &mut Vec<u32>) -> bool {
+fn settle(
+    e: &mut Element,
+    (flow, fade, parted): (f32, f32, bool),
+    around: &Around,
+    s: &Scratch,
+    list: &mut Vec<u32>,
+) -> bool {
     let field = &s.field;
     let free = e.blend >= 1.0;
     let place = if free { e.position + around.push } else { e.position };
     let local = (place.as_dvec3() - field.middle).as_vec3a();
     let farthest = FARTHEST * s.largest as f32;
     let label = s.labels[e.host as usize];
+    // On a mold, or on the way there, the implicit surface has no say.
+    if e.contact > 0.0 {
+        e.position = place;
+        e.blend = flow.max(e.blend).min(e.blend + fade);
+        shape_axes(e, around.radius, e.blend.max(e.contact));
+        return true;
+    }
     let Some(on) = field.project(local, label, farthest, list) else {
+        if parted {
+            return false;
+        }
         // Deep inside it may still have to come up; where there is no matter at all, it has been left behind.
         e.blend = flow.max(e.blend).min(e.blend + fade);
         return e.blend < 1.0 && field.touches(local, label, list);
     };
     let target = Vec3::from(on.position) + field.middle.as_vec3();
     // What lies far off the matter has lost its detail, however little flows there.
-    let lost = ((target - place).length() / farthest - LOST.0) / (LOST.1 - LOST.0);
+    let off = (target - place).length() / farthest;
+    if parted && off > TORN {
+        return false;
+    }
+    let lost = (off - LOST.0) / (LOST.1 - LOST.0);
+    let fade = if lost > 0.0 && s.detailed[e.host as usize] { FAST_FADE } else { fade };
     let faded = flow.max(lost.min(1.0)).max(e.blend).min(e.blend + fade);
     // Whole fades are exact, so that the surfel is on the surface and free to be moved along it.
     let part = if faded >= 1.0 { 1.0 } else { (faded - e.blend) / (1.0 - e.blend) };
@@ -135,6 +164,10 @@ fn shape_axes(e: &mut Element, radius: f32, faded: f32) {
     let rest = flat(e.axis_v);
     let v = (rest - u * (faded * u.dot(rest))).try_normalize().unwrap_or(n.cross(u));
     let sized = |length: f32| {
+        // In its first frame a surfel has not looked around.
+        if radius <= 0.0 && length.is_finite() {
+            return length;
+        }
         let length = if length.is_finite() { length } else { radius };
         length + RESIZE * faded * (radius - length)
     };

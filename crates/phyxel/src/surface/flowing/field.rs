@@ -181,6 +181,17 @@ impl Field {
         None
     }
 
+    /// The point of a piece whose center is nearest to `p` [m], if it is within `radius` [m].
+    pub fn nearest_within(&self, p: DVec3, label: u32, radius: f64) -> Option<u32> {
+        let mut best = (f64::INFINITY, None);
+        self.grid.for_each_within(p, radius, |j, r2| {
+            if self.labels[j] == label && (r2 < best.0 || (r2 == best.0 && best.1.is_some_and(|b| (j as u32) < b))) {
+                best = (r2, Some(j as u32));
+            }
+        });
+        best.1
+    }
+
     /// Whether there is matter of a piece at `p` (relative to `middle`), or hardly any.
     pub fn touches(&self, p: Vec3A, label: u32, list: &mut Vec<u32>) -> bool {
         self.gather(p, label, 0.0, list);

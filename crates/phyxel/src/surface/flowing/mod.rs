@@ -15,6 +15,7 @@
 
 mod carry;
 mod field;
+mod mold;
 mod motion;
 mod resample;
 mod state;
@@ -27,6 +28,7 @@ use crate::neighbors::Grid;
 use bytemuck::{Pod, Zeroable};
 use field::Field;
 use glam::{DVec3, Vec3};
+pub use mold::{Mold, Probe};
 use rayon::prelude::*;
 use topology::Mark;
 
@@ -46,6 +48,10 @@ pub struct FlowPoints<'a> {
     pub flow: &'a [f32],
     /// Piece of matter that each point belongs to; any numbers, new ones in each frame.
     pub labels: &'a [u32],
+    /// Velocities [m/s].
+    pub velocities: &'a [DVec3],
+    /// Time since the last update [s].
+    pub frame_time: f64,
 }
 
 /// The surfels of a body as its solid part carries them now.
@@ -81,6 +87,8 @@ pub struct FlowingSurface {
     flowed: Vec<f32>,
     /// What each remembers of its matter. Written by `join`, `watch_topology`.
     marks: Vec<Mark>,
+    /// Bodies that joined since the last update.
+    newcomers: Vec<u32>,
     counters: Counters,
     scratch: Scratch,
 }
@@ -107,6 +115,10 @@ struct Element {
     blend: f32,
     /// The member that is nearest, of the piece that the surfel belongs to.
     host: u32,
+    /// 1 on the surface of a mold, 0 free.
+    contact: f32,
+    /// [m/s].
+    velocity: Vec3,
 }
 
 /// One body of the surface.
@@ -160,6 +172,10 @@ struct Scratch {
     old_labels: Vec<u32>,
     /// Whether each is of a body with a detail surface.
     detailed: Vec<bool>,
+    /// Velocity of each, as far as it is known from the last frame [m/s].
+    velocities: Vec<Vec3>,
+    /// Distance of each to each mold [m].
+    walls: Vec<Vec<f64>>,
     /// Largest spacing [m].
     largest: f64,
     field: Field,
@@ -197,6 +213,7 @@ impl FlowingSurface {
         self.members.extend(members);
         let color = |s: usize| surfels.colors.get(s).map_or([128, 128, 128, 0], |c| [c[0], c[1], c[2], 0]);
         let spacing = resample::spacing_of(surfels);
+        self.newcomers.push(body);
         let inner = manner.inner.map_or([0; 4], |c| [c[0], c[1], c[2], 1]);
         let detail = u32::from(manner.detail);
         self.joined.push(Joined { body, first, spacing, color: color(0), detail, inner });
@@ -212,6 +229,8 @@ impl FlowingSurface {
                 origin: s as u32,
                 blend: 0.0,
                 host: hosts[s],
+                contact: 0.0,
+                velocity: Vec3::ZERO,
             });
             self.counters.next_id = self.counters.next_id.wrapping_add(1);
         }
@@ -219,23 +238,27 @@ impl FlowingSurface {
     }
 
     /// Follows the matter from the last update to `points`. `carried` holds one entry per body of the world; None where
-    /// no part of the body is carried as a solid (all its surfels then move with the points).
-    pub fn update(&mut self, points: &FlowPoints, carried: &[Option<Carried>]) {
+    /// no part of the body is carried as a solid (all its surfels then move with the points). `molds` leave their print on detail
+    /// surfaces.
+    pub fn update(&mut self, points: &FlowPoints, carried: &[Option<Carried>], molds: &[Mold]) {
         if self.is_empty() {
             return;
         }
         self.gather(points);
         let Scratch { positions, spacings, labels, field, .. } = &mut self.scratch;
         field.build(positions, spacings, labels);
-        let flows = self.carry(carried);
+        self.approach(molds);
+        let flows = self.carry(carried, points.frame_time);
         let mut cover = self.cover();
         let around = self.look_around(&cover);
         self.settle(&flows, &around, &mut cover.alive);
+        self.press(molds);
         self.thin(&around, &mut cover);
-        self.fill(&around, &mut cover);
-        self.seed(&mut cover);
+        self.fill(&around, &mut cover, molds);
+        self.seed(&mut cover, molds);
         self.finish(&cover);
         self.last.clone_from(&self.scratch.positions);
+        self.newcomers.clear();
         self.counters.frame = self.counters.frame.wrapping_add(1);
     }
 
@@ -252,6 +275,8 @@ impl FlowingSurface {
         out.normals.extend(own().map(|e| e.normal));
         out.colors.clear();
         out.colors.extend(own().map(|e| [e.color[0], e.color[1], e.color[2]]));
+        out.velocities.clear();
+        out.velocities.extend(own().map(|e| e.velocity));
     }
 
     /// Copies what concerns the members.
@@ -281,6 +306,9 @@ impl FlowingSurface {
         self.watch_topology(&flow);
         self.scratch.flow.clear();
         self.scratch.flow.extend(self.marks.iter().map(|m| m.change));
+        let velocity = |&i: &u32| points.velocities[i as usize].as_vec3();
+        self.scratch.velocities.clear();
+        self.scratch.velocities.extend(self.members.iter().map(velocity));
     }
 
     /// The member from `first` on that is nearest to each surfel at the last positions.

@@ -6,13 +6,15 @@
 
 use crate::linalg::{double_dot, outer, trace};
 use crate::neighbors::{Grid, Neighborhoods};
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec3, Mat3, Vec3, Vec3A, Vec4};
 use rayon::prelude::*;
 
 /// How far a point carries surfels, and how far its flow is felt [spacings].
 const REACH: f64 = 2.2;
 /// Farthest that a point carries a surfel along with its surroundings, where it has no other [spacings].
 const FARTHEST: f64 = 4.0;
+/// What is farther than this from all points has been left behind [spacings].
+const LEFT: f64 = 3.0;
 /// Flow of a point is felt in full within this distance of a surfel [spacings].
 const FULL: f64 = 1.2;
 /// Share of the moment matrix added to its diagonal.
@@ -20,14 +22,22 @@ const LEAN: f64 = 0.005;
 /// Largest norm of a displacement gradient; a half turn has 2.8.
 const STEEPEST: f64 = 3.0;
 
-/// The motion of all points from one frame to the next.
+/// The motion of all points from one frame to the next. f32 in cell order: each surfel reads some forty points.
 #[derive(Debug, Default)]
 pub(super) struct Motion {
     grid: Grid,
-    /// Displacement of each point [m].
-    steps: Vec<DVec3>,
-    /// Gradient of the displacement around each point.
-    gradients: Vec<DMat3>,
+    /// Where f32 coordinates count from [m].
+    middle: DVec3,
+    /// Position against `middle` [m], and one over the squared reach [1/m²].
+    spots: Vec<Vec4>,
+    /// Gradient of the displacement by columns, and the displacement [m].
+    maps: Vec<[Vec3A; 4]>,
+    /// How much surfels around each fade.
+    flow: Vec<f32>,
+    /// Piece of each in this frame and in the last one.
+    labels: Vec<[u32; 2]>,
+    /// Place of each point in cell order.
+    places: Vec<u32>,
     /// Largest spacing [m].
     largest: f64,
 }
@@ -36,8 +46,8 @@ pub(super) struct Motion {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moved {
     /// [m].
-    pub step: DVec3,
-    pub gradient: DMat3,
+    pub step: Vec3,
+    pub gradient: Mat3,
     /// How much surfels fade here, 0 ..= 1.
     pub flow: f32,
     /// The nearest point of the surfel's piece.
@@ -62,72 +72,113 @@ impl Motion {
         let near = Neighborhoods::with_radii(before.positions, &radii);
         let steps: Vec<DVec3> = after.iter().zip(before.positions).map(|(y, x)| *y - *x).collect();
         let gradient = |i: usize| gradient(i, before, &steps, &radii, &near);
-        let gradients = (0..after.len()).into_par_iter().with_min_len(128).map(gradient).collect();
+        let gradients: Vec<DMat3> = (0..after.len()).into_par_iter().with_min_len(128).map(gradient).collect();
         let largest = before.spacings.iter().copied().filter(|a| a.is_finite()).fold(0.0, f64::max);
-        Self { grid: Grid::new(before.positions, 0.5 * REACH * largest), steps, gradients, largest }
+        let grid = Grid::new(before.positions, 0.5 * REACH * largest);
+        let finite = || before.positions.iter().filter(|p| p.is_finite());
+        let middle = finite().sum::<DVec3>() / finite().count().max(1) as f64;
+        let order = || grid.order().iter().map(|&i| i as usize);
+        let spot = |i: usize| (before.positions[i] - middle).as_vec3().extend((1.0 / (radii[i] * radii[i])) as f32);
+        let column = |v: DVec3| v.as_vec3a();
+        let map = |i: usize| {
+            let g = gradients[i];
+            [column(g.x_axis), column(g.y_axis), column(g.z_axis), column(steps[i])]
+        };
+        let mut places = vec![u32::MAX; after.len()];
+        order().enumerate().for_each(|(k, i)| places[i] = k as u32);
+        Self {
+            spots: order().map(spot).collect(),
+            maps: order().map(map).collect(),
+            flow: order().map(|i| before.flow[i]).collect(),
+            labels: order().map(|i| [before.labels[i], before.old_labels[i]]).collect(),
+            places,
+            middle,
+            largest,
+            grid,
+        }
     }
 
-    /// The motion at `p` [m] of the last frame, of matter that is one piece with point `host`.
-    pub fn at(&self, p: DVec3, host: u32, before: Before) -> Moved {
-        let host = self.host_near(p, host, before);
-        let label = before.labels.get(host as usize).copied().unwrap_or(0);
-        let (mut sum, mut step, mut linear, mut flow) = (0.0, DVec3::ZERO, DMat3::ZERO, 0f64);
-        self.grid.for_each_within(p, REACH * self.largest, |i, r2| {
-            if before.labels[i] != label {
-                return;
+    /// The motion at `p` [m] of the last frame, of matter that is one piece with point `host`. `near` is a buffer.
+    pub fn at(&self, p: Vec3, host: u32, near: &mut Vec<(u32, f32)>) -> Moved {
+        let place = p.as_dvec3();
+        let local = (place - self.middle).as_vec3a();
+        self.gather(place, local, near);
+        let host = self.host_near(place, local, host, near);
+        let own = self.places.get(host as usize).copied().unwrap_or(u32::MAX) as usize;
+        let Some(&[label, _]) = self.labels.get(own) else {
+            return Moved { step: Vec3::ZERO, gradient: Mat3::ZERO, flow: 1.0, host };
+        };
+        let (mut sum, mut flow) = (0f32, 0f32);
+        let [mut x, mut y, mut z, mut step] = [Vec3A::ZERO; 4];
+        for &(k, q2) in near.iter().filter(|(k, _)| self.labels[*k as usize][0] == label) {
+            let k = k as usize;
+            let w = (1.0 - q2) * (1.0 - q2) * (1.0 - q2);
+            let away = local - Vec3A::from_vec4(self.spots[k]);
+            let [gx, gy, gz, s] = self.maps[k];
+            sum += w;
+            step += w * (s + gx * away.x + gy * away.y + gz * away.z);
+            (x, y, z) = (x + w * gx, y + w * gy, z + w * gz);
+            if self.flow[k] > 0.0 {
+                flow = flow.max(self.flow[k] * ramp(q2.sqrt() * REACH as f32));
             }
-            let spacing = before.spacings[i];
-            let q2 = r2 / (REACH * spacing * REACH * spacing);
-            if q2 < 1.0 {
-                let w = (1.0 - q2) * (1.0 - q2) * (1.0 - q2);
-                sum += w;
-                step += w * (self.steps[i] + self.gradients[i] * (p - before.positions[i]));
-                linear += self.gradients[i] * w;
-                if before.flow[i] > 0.0 {
-                    flow = flow.max(f64::from(before.flow[i]) * ramp(r2.sqrt() / spacing));
+        }
+        if sum > 1e-6 {
+            let part = 1.0 / sum;
+            let gradient = Mat3::from_cols((x * part).into(), (y * part).into(), (z * part).into());
+            return Moved { step: (step * part).into(), gradient, flow, host };
+        }
+        // Beyond the reach of all: with the nearest point and its surroundings.
+        let away = local - Vec3A::from_vec4(self.spots[own]);
+        let flow = if away.length() > (LEFT * self.largest) as f32 { 1.0 } else { self.flow[own] };
+        let away = away.clamp_length_max((FARTHEST * self.largest) as f32);
+        let [gx, gy, gz, s] = self.maps[own];
+        let step = s + gx * away.x + gy * away.y + gz * away.z;
+        let gradient = Mat3::from_cols(gx.into(), gy.into(), gz.into());
+        Moved { step: step.into(), gradient, flow, host }
+    }
+
+    /// Lists the points whose reach covers a place, in cell order, with the squared distance in their reach.
+    fn gather(&self, place: DVec3, local: Vec3A, near: &mut Vec<(u32, f32)>) {
+        near.clear();
+        if self.grid.is_empty() || !place.is_finite() {
+            return;
+        }
+        let reach = REACH * self.largest * (1.0 + 1e-6);
+        self.grid.for_each_range(self.grid.cell(place - reach), self.grid.cell(place + reach), |range| {
+            for k in range {
+                let spot = self.spots[k];
+                let q2 = (local - Vec3A::from_vec4(spot)).length_squared() * spot.w;
+                if q2 < 1.0 {
+                    near.push((k as u32, q2));
                 }
             }
         });
-        if sum > 1e-6 {
-            return Moved { step: step / sum, gradient: linear * (1.0 / sum), flow: flow as f32, host };
-        }
-        // Beyond the reach of all: with the nearest point and its surroundings.
-        let Some(step) = self.steps.get(host as usize) else {
-            return Moved { step: DVec3::ZERO, gradient: DMat3::ZERO, flow: 1.0, host };
-        };
-        let h = host as usize;
-        let away = (p - before.positions[h]).clamp_length_max(FARTHEST * self.largest);
-        let gradient = self.gradients[h];
-        Moved { step: *step + gradient * away, gradient, flow: before.flow[h], host }
     }
 
-    /// The point nearest to `p` among those that were one piece with `host` at the last frame; `host` where none is near.
-    fn host_near(&self, p: DVec3, host: u32, before: Before) -> u32 {
-        let old = before.old_labels.get(host as usize).copied().unwrap_or(0);
-        let mut best = (f64::INFINITY, host);
-        // Most hosts are nearer than this; a wider search is dear.
-        for reach in [0.6 * REACH, REACH] {
-            self.grid.for_each_within(p, reach * self.largest, |i, r2| {
-                let nearer = r2 < best.0 || (r2 == best.0 && (i as u32) < best.1);
-                if nearer && before.old_labels[i] == old {
-                    best = (r2, i as u32);
-                }
-            });
-            if best.0 < f64::INFINITY {
-                break;
+    /// The point nearest to a place among those that were one piece with `host` at the last frame; `host` where none is near.
+    fn host_near(&self, place: DVec3, local: Vec3A, host: u32, near: &[(u32, f32)]) -> u32 {
+        let own = self.places.get(host as usize).copied().unwrap_or(u32::MAX);
+        let old = self.labels.get(own as usize).map_or(0, |l| l[1]);
+        let mut best = (f32::INFINITY, host);
+        for &(k, _) in near.iter().filter(|(k, _)| self.labels[*k as usize][1] == old) {
+            let (r2, i) =
+                ((local - Vec3A::from_vec4(self.spots[k as usize])).length_squared(), self.grid.order()[k as usize]);
+            if r2 < best.0 || (r2 == best.0 && i < best.1) {
+                best = (r2, i);
             }
         }
         // Where no piece is told apart, the nearest point carries what has lost all company.
-        if best.0 == f64::INFINITY && old == 0 {
-            return self.grid.nearest(p).map_or(host, |(i, _)| i as u32);
+        if best.0 == f32::INFINITY && old == 0 {
+            return self.grid.nearest(place).map_or(host, |(i, _)| i as u32);
         }
         best.1
     }
 }
 
 /// How much of a point's flow is felt at a distance in spacings.
-fn ramp(r: f64) -> f64 {
-    let t = ((REACH - r) / (REACH - FULL)).clamp(0.0, 1.0);
+fn ramp(r: f32) -> f32 {
+    let (reach, full) = (REACH as f32, FULL as f32);
+    let t = ((reach - r) / (reach - full)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
 }
 

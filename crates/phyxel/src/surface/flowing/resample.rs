@@ -5,7 +5,7 @@
 //! rest stays as it is.
 
 use super::carry::CHUNK;
-use super::{Element, FlowingSurface, NONE, Scratch};
+use super::{Element, FlowingSurface, Mold, NONE, Scratch};
 use crate::neighbors::Grid;
 use crate::random::Random;
 use crate::surface::Surfels;
@@ -72,7 +72,9 @@ impl FlowingSurface {
         let all = (0..self.elements.len()).into_par_iter().with_min_len(CHUNK);
         all.map_init(Vec::new, |seen, i| {
             let e = &self.elements[i];
-            if e.origin != NONE {
+            // Those that have all their detail are not moved, and have no gaps to fill.
+            let whole = e.blend == 0.0 && e.contact == 0.0 && self.scratch.detailed.get(e.host as usize) == Some(&true);
+            if e.origin != NONE || whole {
                 return Around::default();
             }
             let (spacing, own) = (self.spacing(e.body), self.label(e));
@@ -100,18 +102,19 @@ impl FlowingSurface {
     }
 
     /// Fills gaps, from old surfels to new ones and on.
-    pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover) {
+    pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover, molds: &[Mold]) {
         let mut wanted: Vec<(u32, Vec3)> = Vec::new();
         for (i, a) in around.iter().enumerate() {
-            if cover.alive[i] && self.elements[i].blend >= 1.0 {
+            let e = &self.elements[i];
+            if cover.alive[i] && (e.blend >= 1.0 || e.contact >= 1.0) {
                 wanted.extend(a.gaps.iter().flatten().map(|&p| (i as u32, p)));
             }
         }
-        self.fill_from(wanted, cover);
+        self.fill_from(wanted, cover, molds);
     }
 
     /// Puts surfels where the surface around points that flow has none.
-    pub(super) fn seed(&mut self, cover: &mut Cover) {
+    pub(super) fn seed(&mut self, cover: &mut Cover, molds: &[Mold]) {
         let turn = self.counters.frame % SHARE;
         let s = &self.scratch;
         let points = (0..s.positions.len() as u32).into_par_iter().with_min_len(CHUNK);
@@ -127,12 +130,15 @@ impl FlowingSurface {
             let body = self.scratch.bodies[host as usize];
             let spacing = self.spacing(body);
             if !cover.taken(&self.elements, position, normal, ROOM * spacing) {
-                let color = self.color_near(position, body, cover);
-                let i = self.add(Element { position, body, host, color, ..new_element(normal, spacing) }, cover);
+                let fresh = self.marks[host as usize].fresh > 0;
+                let color = self.color_near(position, body, fresh, cover);
+                let velocity = self.scratch.velocities[host as usize];
+                let i =
+                    self.add(Element { position, body, host, color, velocity, ..new_element(normal, spacing) }, cover);
                 wanted.extend(self.gaps_around(i, cover));
             }
         }
-        self.fill_from(wanted, cover);
+        self.fill_from(wanted, cover, molds);
     }
 
     /// Drops what does not stay, and widens the spacing while there are too many.
@@ -154,24 +160,31 @@ impl FlowingSurface {
     }
 
     /// Distance between the surfels of a body [m].
-    fn spacing(&self, body: u32) -> f32 {
+    pub(super) fn spacing(&self, body: u32) -> f32 {
         let own = self.joined.iter().find(|j| j.body == body).or(self.joined.first());
         own.map_or(1.0, |j| j.spacing) * self.counters.widening
     }
 
     /// Adds surfels at places wanted by others, as long as there is room; new ones want more in turn.
-    fn fill_from(&mut self, mut wanted: Vec<(u32, Vec3)>, cover: &mut Cover) {
+    fn fill_from(&mut self, mut wanted: Vec<(u32, Vec3)>, cover: &mut Cover, molds: &[Mold]) {
         for _ in 0..ROUNDS {
             if wanted.is_empty() {
                 break;
             }
             let s = &self.scratch;
+            let looked = &*cover;
             let placed: Vec<Option<Element>> = wanted
                 .par_iter()
                 .with_min_len(CHUNK)
                 .map_init(Vec::new, |list, &(parent, place)| {
                     let e = &self.elements[parent as usize];
-                    place_child(e, place, self.spacing(e.body), s, list)
+                    let spacing = self.spacing(e.body);
+                    let on_mold = if e.contact >= 1.0 { self.place_on_mold(e, place, molds, looked) } else { None };
+                    if let Some((position, normal, host)) = on_mold {
+                        let (child, body) = (new_element(normal, spacing), s.bodies[host as usize]);
+                        return Some(Element { position, body, host, contact: 1.0, ..like(e, child) });
+                    }
+                    place_child(e, place, spacing, s, list)
                 })
                 .collect();
             wanted.clear();
@@ -238,10 +251,10 @@ impl FlowingSurface {
         found
     }
 
-    /// Color of new surface: that of the inside of the body, or of the surfel nearest to a place.
-    fn color_near(&self, p: Vec3, body: u32, cover: &Cover) -> [u8; 4] {
+    /// Color of new surface: that of the inside of the body where it has just broken, else that of the surfel nearest to a place.
+    fn color_near(&self, p: Vec3, body: u32, fresh: bool, cover: &Cover) -> [u8; 4] {
         let own = || self.joined.iter().find(|j| j.body == body).map(|j| j.inner);
-        if let Some(inner) = own().filter(|c| c[3] != 0) {
+        if let Some(inner) = own().filter(|c| fresh && c[3] != 0) {
             return inner;
         }
         let nearest = cover.grid.nearest(p.as_dvec3()).map(|(j, _)| self.elements[j].color);
@@ -252,7 +265,7 @@ impl FlowingSurface {
 
 impl Cover {
     /// Calls `visit(j, offset)` for every surfel that stays and is nearer to `p` than `radius` [m].
-    fn near(&self, elements: &[Element], p: Vec3, radius: f32, mut visit: impl FnMut(u32, Vec3)) {
+    pub(super) fn near(&self, elements: &[Element], p: Vec3, radius: f32, mut visit: impl FnMut(u32, Vec3)) {
         let mut test = |j: u32| {
             let offset = elements[j as usize].position - p;
             if self.alive[j as usize] && offset.length_squared() < radius * radius {
@@ -355,7 +368,12 @@ fn place_child(parent: &Element, place: Vec3, spacing: f32, s: &Scratch, list: &
     let on = s.field.project((place.as_dvec3() - s.field.middle).as_vec3a(), label, spacing, list)?;
     let position = Vec3::from(on.position) + s.field.middle.as_vec3();
     let (host, body) = (on.nearest, s.bodies[on.nearest as usize]);
-    Some(Element { position, body, host, color: parent.color, ..new_element(on.normal.into(), spacing) })
+    Some(Element { position, body, host, ..like(parent, new_element(on.normal.into(), spacing)) })
+}
+
+/// A new surfel with what is inherited.
+fn like(parent: &Element, child: Element) -> Element {
+    Element { color: parent.color, velocity: parent.velocity, ..child }
 }
 
 /// A round surfel on the implicit surface.
@@ -370,7 +388,7 @@ fn cell(p: Vec3, edge: f32) -> IVec3 {
 }
 
 /// Direction k of `count` evenly spread ones.
-fn spiral(k: usize, count: usize) -> DVec3 {
+pub(super) fn spiral(k: usize, count: usize) -> DVec3 {
     let z = 1.0 - (2.0 * k as f64 + 1.0) / count as f64;
     let (sin, cos) = (2.399_963_229_728_653 * k as f64).sin_cos();
     let r = (1.0 - z * z).sqrt();

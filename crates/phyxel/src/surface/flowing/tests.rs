@@ -67,7 +67,12 @@ impl Lab {
         let mut surface = FlowingSurface::default();
         lab.with(&start, |points| {
             for (b, &center) in centers.iter().enumerate() {
-                surface.join(b as u32, &skin(2500, center, [200, 10 + b as u8, 30]), points, Manner { detail, inner: None });
+                surface.join(
+                    b as u32,
+                    &skin(2500, center, [200, 10 + b as u8, 30]),
+                    points,
+                    Manner { detail, inner: None },
+                );
             }
         });
         lab.surface = surface;
@@ -76,14 +81,22 @@ impl Lab {
 
     fn with(&self, positions: &[DVec3], act: impl FnOnce(&FlowPoints)) {
         let (spacings, flow) = (vec![SPACING; self.rest.len()], vec![self.flow; self.rest.len()]);
-        act(&FlowPoints { positions, spacings: &spacings, bodies: &self.bodies, flow: &flow, labels: &self.labels });
+        act(&FlowPoints {
+            positions,
+            spacings: &spacings,
+            bodies: &self.bodies,
+            flow: &flow,
+            labels: &self.labels,
+            velocities: &vec![DVec3::ZERO; self.rest.len()],
+            frame_time: 0.1,
+        });
     }
 
     /// One frame with the points moved by `map` from rest.
     fn frame(&mut self, map: impl Fn(usize, DVec3) -> DVec3) {
         let positions: Vec<DVec3> = self.rest.iter().enumerate().map(|(i, &p)| map(i, p)).collect();
         let mut surface = std::mem::take(&mut self.surface);
-        self.with(&positions, |points| surface.update(points, &[]));
+        self.with(&positions, |points| surface.update(points, &[], &[]));
         self.surface = surface;
     }
 
@@ -138,7 +151,7 @@ fn matter_that_never_flowed_keeps_its_surfels_exactly() {
     let mut solid = Lab::new(&[DVec3::ZERO], 0.0);
     let mut surface = std::mem::take(&mut solid.surface);
     let carried = [Some(Carried { carrier: &carrier, surfels: &moved })];
-    solid.with(&solid.rest, |points| surface.update(points, &carried));
+    solid.with(&solid.rest, |points| surface.update(points, &carried, &[]));
     solid.surface = surface;
     assert_eq!(solid.surfels().positions, moved.positions);
 }
@@ -248,9 +261,17 @@ fn degenerate_matter_has_an_answer() {
     lab.frame(|i, _| DVec3::X * i as f64);
     assert!(lab.surface.elements.iter().all(|e| e.position.is_finite() && e.normal.is_finite()));
     let mut empty = FlowingSurface::default();
-    let nothing = FlowPoints { positions: &[], spacings: &[], bodies: &[], flow: &[], labels: &[] };
+    let nothing = FlowPoints {
+        positions: &[],
+        spacings: &[],
+        bodies: &[],
+        flow: &[],
+        labels: &[],
+        velocities: &[],
+        frame_time: 0.1,
+    };
     empty.join(0, &skin(10, DVec3::ZERO, [0; 3]), &nothing, Manner { detail: true, inner: None });
-    (0..11).for_each(|_| empty.update(&nothing, &[]));
+    (0..11).for_each(|_| empty.update(&nothing, &[], &[]));
     assert_eq!(empty.len(), 0);
 }
 
@@ -290,6 +311,44 @@ fn matter_that_flows_without_a_change_of_topology_keeps_its_detail() {
     assert!(worst < 0.05 * SPACING as f32, "{worst}");
 }
 
+/// Part of the pixels of twenty views in which a surfel is seen from behind: through a hole.
+fn seen_through(elements: &[Element]) -> f64 {
+    const SIZE: usize = 150;
+    let (mut pixels, mut holes) = (0, 0);
+    let extent = elements.iter().fold(0f32, |m, e| m.max(e.position.abs().max_element())) * 1.8;
+    for view in 0..20 {
+        let toward = resample::spiral(view, 20).as_vec3();
+        let (x, y) = toward.any_orthonormal_pair();
+        let mut picture = vec![(f32::NEG_INFINITY, 1f32); SIZE * SIZE];
+        let to_pixel = SIZE as f32 / (2.0 * extent);
+        for e in elements {
+            let (px, py) = ((e.position.dot(x) + extent) * to_pixel, (e.position.dot(y) + extent) * to_pixel);
+            let reach = e.axis_u.length().max(e.axis_v.length()) * to_pixel + 1.0;
+            let facing = e.normal.dot(toward);
+            // What is seen from the side covers nothing.
+            if facing.abs() < 0.05 {
+                continue;
+            }
+            for v in (py - reach).max(0.0) as usize..((py + reach) as usize + 1).min(SIZE) {
+                for u in (px - reach).max(0.0) as usize..((px + reach) as usize + 1).min(SIZE) {
+                    let flat = ((u as f32 + 0.5 - px) * x + (v as f32 + 0.5 - py) * y) / to_pixel;
+                    let depth = -flat.dot(e.normal) / facing;
+                    let d = flat + depth * toward;
+                    let (a, b) =
+                        (d.dot(e.axis_u) / e.axis_u.length_squared(), d.dot(e.axis_v) / e.axis_v.length_squared());
+                    let depth = depth + e.position.dot(toward);
+                    if a * a + b * b < 1.0 && depth > picture[v * SIZE + u].0 {
+                        picture[v * SIZE + u] = (depth, facing);
+                    }
+                }
+            }
+        }
+        pixels += picture.iter().filter(|p| p.0 > f32::NEG_INFINITY).count();
+        holes += picture.iter().filter(|p| p.0 > f32::NEG_INFINITY && p.1 < -0.2).count();
+    }
+    holes as f64 / pixels.max(1) as f64
+}
+
 #[test]
 fn detail_goes_only_where_matter_parts() {
     let mut lab = detailed();
@@ -310,10 +369,13 @@ fn detail_goes_only_where_matter_parts() {
     };
     assert!(face(1.0) > 300 && face(-1.0) > 300, "{} {}", face(1.0), face(-1.0));
     assert!(open(&lab.surface.elements) < 0.01, "{}", open(&lab.surface.elements));
+    assert!(seen_through(&lab.surface.elements) < 2e-4, "{}", seen_through(&lab.surface.elements));
     // Far from them everything is where the half has carried it.
-    for (a, b) in start.iter().filter(|e| e.position.x.abs() > 0.75).zip(
-        lab.surface.elements.iter().filter(|e| e.id < 2500 && start[e.id as usize].position.x.abs() > 0.75),
-    ) {
+    for (a, b) in start
+        .iter()
+        .filter(|e| e.position.x.abs() > 0.75)
+        .zip(lab.surface.elements.iter().filter(|e| e.id < 2500 && start[e.id as usize].position.x.abs() > 0.75))
+    {
         let expected = a.position + 0.7 * Vec3::X * a.position.x.signum();
         assert!(a.id == b.id && b.blend == 0.0 && b.position.distance(expected) < 2e-3, "{} {}", b.position, expected);
     }
@@ -340,5 +402,51 @@ fn what_turns_solid_keeps_the_surface_it_has() {
     for (a, b) in start.iter().zip(&lab.surface.elements) {
         let expected = (turn * a.position.as_dvec3()).as_vec3();
         assert!(b.position.distance(expected) < 0.01 * SPACING as f32, "{}", b.position.distance(expected));
+    }
+}
+
+#[test]
+fn a_print_finer_than_the_points_is_taken_and_kept() {
+    let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
+    // A corrugated floor below the ball: waves of a spacing's length, a tenth of it high.
+    let height = |p: DVec3| -0.9 + 0.1 * SPACING * (std::f64::consts::TAU * p.x / SPACING).sin();
+    let normal = |p: DVec3| {
+        let slope = 0.1 * std::f64::consts::TAU * (std::f64::consts::TAU * p.x / SPACING).cos();
+        DVec3::new(-slope, 1.0, 0.0).normalize()
+    };
+    let probe = |p: DVec3| ((p.y - height(p)) * normal(p).y, normal(p));
+    let floor = [Mold { probe: &probe }];
+    let mut surface = std::mem::take(&mut lab.surface);
+    for k in 0..30 {
+        let sink = 0.004 * f64::from(k.min(20));
+        let moved: Vec<DVec3> =
+            lab.rest.iter().map(|p| (*p - sink * DVec3::Y).max(DVec3::new(-2.0, -0.8, -2.0))).collect();
+        lab.with(&moved, |points| surface.update(points, &[], &floor));
+    }
+    let foot = |e: &&Element| e.position.y < -0.8 && (e.position.x * e.position.x + e.position.z * e.position.z) < 0.16;
+    let on: Vec<&Element> = surface.elements.iter().filter(foot).collect();
+    assert!(on.len() > 60, "{}", on.len());
+    for e in &on {
+        let p = e.position.as_dvec3();
+        assert!(
+            (p.y - height(p)).abs() < 0.01 * SPACING && e.normal.dot(-normal(p).as_vec3()) > 0.99,
+            "{}",
+            p.y - height(p)
+        );
+    }
+    // Solid, it carries the print away.
+    lab.flow = 0.0;
+    let before = surface.elements.clone();
+    for k in 0..10 {
+        let rise = 0.05 * f64::from(k);
+        let moved: Vec<DVec3> = lab
+            .rest
+            .iter()
+            .map(|p| (*p - 0.08 * DVec3::Y).max(DVec3::new(-2.0, -0.8, -2.0)) + rise * DVec3::Y)
+            .collect();
+        lab.with(&moved, |points| surface.update(points, &[], &floor));
+    }
+    for (a, b) in before.iter().zip(&surface.elements) {
+        assert!(a.id == b.id && (a.position + 0.45 * Vec3::Y).distance(b.position) < 1e-3 * SPACING as f32);
     }
 }

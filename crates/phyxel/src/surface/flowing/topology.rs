@@ -55,6 +55,11 @@ impl Mark {
         (self.label != UNKNOWN).then_some(self.label)
     }
 
+    /// Whether it flows now.
+    pub fn is_flowing(&self) -> bool {
+        self.flowing != 0
+    }
+
     /// Whether its matter parted or fused in one of the last frames.
     pub fn is_fast(&self) -> bool {
         self.fresh > FRESH - FAST
