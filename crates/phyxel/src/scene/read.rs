@@ -251,8 +251,8 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         let fault = table.fault_of("kind", "a mesh is drawn around the points of lattices and embedded bodies only");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
-    if kind == SurfaceKind::Detail && matches!(model, ModelKind::Shell | ModelKind::Lattice) {
-        let fault = table.fault_of("kind", "only solids that melt and break by melting have a detail surface");
+    if kind == SurfaceKind::Detail && model != ModelKind::Mls {
+        let fault = table.fault_of("kind", "only bodies of the model \"mls\" have a detail surface");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
     let pattern = table.table("pattern")?.map(|t| read_pattern(&t)).transpose()?;
