@@ -31,7 +31,7 @@ use crate::scene::{
     BodySpec, EventAction, EventSpec, EventTime, Integrator, MaterialSpec, ModelKind, RegionPlace, RegionSpec, Scene,
     ShapeKind, SurfaceKind,
 };
-use crate::surface::{Carrier, Manner, Surfels};
+use crate::surface::{Carrier, Falloff, Manner, Surfels};
 use crate::world::{Surface, World};
 use crate::{Diagnostic, Result};
 use glam::DVec3;
@@ -54,6 +54,8 @@ const IMPLICIT_FROM_STEPS: f64 = 5000.0;
 const IMPLICIT_SHELLS_FROM_STEPS: f64 = 5000.0;
 /// The same for lattices.
 const IMPLICIT_LATTICE_FROM_STEPS: f64 = 300.0;
+/// Distance within which the particles of a lattice carry a surfel, in spacings, [WHP06] eq. 19.
+const LATTICE_REACH: f64 = 1.8;
 
 /// A body between sampling and the world.
 struct Sampled {
@@ -457,6 +459,10 @@ fn bind(
         place(&mut surfels, &sampled.pose);
         let range = body.range.clone();
         let rest = &points.rest_positions[range.clone()];
+        if spec.model == ModelKind::Lattice {
+            let radii: Vec<f64> = points.spacings[range].iter().map(|s| LATTICE_REACH * s).collect();
+            return Carrier::bind_with(surfels, rest, &radii, Falloff::Spline);
+        }
         match shells.ranges().any(|(_, shell)| shell == range) {
             false => Carrier::bind(surfels, rest, &mls.support_radii()[range]),
             true => {

@@ -3,12 +3,13 @@
 mod common;
 
 use common::*;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec3, Vec3};
 use phyxel::models::lattice::{
     Around, Bonds, Cold, Damper, Lists, Matter, NO_SLOT, NOBODY, Particles, Phase, Sites, SolidNeighbor, Sums,
     add_elastic, breaks, energies, find_site, fit, freezing_rate, melting_rate, rotation,
 };
 use phyxel::scene::MaterialSpec;
+use phyxel::surface::{Carrier, Falloff, Surfels};
 use serde_json::Value;
 
 /// A vector of two or three numbers.
@@ -204,4 +205,29 @@ fn check_body(file: &Value, dimensions: usize) {
     let mut damper = Damper::default();
     let excess = damper.excess(&particles, &bonds, &sites, |_| 1.0);
     assert_near("damping", excess, &places(&file["damping_dP"])[..], 1e-7);
+}
+
+#[test]
+fn skins_follow_their_particles() {
+    let file = load("lattice/skinning");
+    let (rest, positions) = (places(&file["rest"]), places(&file["positions"]));
+    let stretches: Vec<DMat3> = list(&file["A"]).iter().map(turn).collect();
+    let places_at_rest: Vec<Vec3> = list(&file["cases"]).iter().map(|c| space(&c["v0"]).as_vec3()).collect();
+    let along = |axis: Vec3| vec![axis; places_at_rest.len()];
+    let surfels = Surfels {
+        axes_u: along(Vec3::X),
+        axes_v: along(Vec3::Y),
+        normals: along(Vec3::Z),
+        positions: places_at_rest.clone(),
+        ..Surfels::default()
+    };
+    let radii = vec![number(&file["support"]); rest.len()];
+    let mut carrier = Carrier::bind_with(surfels, &rest, &radii, Falloff::Spline);
+    let mut skin = Surfels::default();
+    carrier.update(&positions, &rest, &stretches, &mut skin);
+    for (case, place) in list(&file["cases"]).iter().zip(&skin.positions) {
+        // Surfels are stored in single precision.
+        let wanted = space(&case["result"]);
+        assert!((place.as_dvec3() - wanted).length() < 1e-6, "{place} for {wanted}");
+    }
 }

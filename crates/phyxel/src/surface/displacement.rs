@@ -29,6 +29,20 @@ pub enum Falloff {
     Fading,
     /// exp(-r²/radius²), cut off at the end of the support, as printed in [MKN04].
     Gaussian,
+    /// Cubic spline, as [WHP06] eq. 19 has it; there not divided by the sum.
+    Spline,
+}
+
+impl Falloff {
+    /// Weight at a squared distance in squared radii, below 1.
+    fn weight(self, r2: f64) -> f64 {
+        match self {
+            Self::Fading => (-r2).exp() - (-1f64).exp(),
+            Self::Gaussian => (-r2).exp(),
+            Self::Spline if r2 < 0.25 => 1.0 + 6.0 * r2 * (r2.sqrt() - 1.0),
+            Self::Spline => 2.0 * (1.0 - r2.sqrt()).powi(3),
+        }
+    }
 }
 
 /// Surfels bound to points.
@@ -242,9 +256,8 @@ fn carriers(p: DVec3, grid: &Grid, radii: &[f64], farthest: f64, falloff: Fallof
     let mut found: Vec<(u32, f64)> = Vec::new();
     grid.for_each_within(p, farthest, |i, r2| {
         let r2 = r2 / (radii[i] * radii[i]);
-        let end = if falloff == Falloff::Fading { (-1f64).exp() } else { 0.0 };
         if r2 < 1.0 {
-            found.push((i as u32, (-r2).exp() - end));
+            found.push((i as u32, falloff.weight(r2)));
         }
     });
     found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

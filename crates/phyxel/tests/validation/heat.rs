@@ -10,13 +10,17 @@ const ZERO: f64 = 300.0;
 /// Diffusivity of the slab [m²/s]: conductivity 100, density 1000, specific heat 1000.
 const DIFFUSIVITY: f64 = 1e-4;
 
-/// A bar along x from 0 to `length` [m], `across` points wide.
+/// A bar along x from 0 to `length` [m], `across` points wide; `sampling` "lattice" makes it one.
 fn bar(sampling: &str, spacing: f64, length: f64, across: f64, start: f64, thermal: &str, walls: &str) -> String {
     let width = across * spacing;
+    let sampling = match sampling {
+        "lattice" => "model = \"lattice\"".to_string(),
+        other => format!("sampling = \"{other}\""),
+    };
     format!(
         "format = 1\ngravity = [0, 0, 0]\nduration = 1000\nfps = 1\n[[body]]\nname = \"bar\"\n\
          shape = {{ kind = \"box\", size = [{length}, {width}, {width}] }}\nat = [{}, 0, 0]\nspacing = {spacing}\n\
-         sampling = \"{sampling}\"\nsurface = {{ kind = \"none\" }}\ntemperature = {start}\n\
+         {sampling}\nsurface = {{ kind = \"none\" }}\ntemperature = {start}\n\
          material = {{ young = 1e-4, density = 1000, specific_heat = 1000, {thermal} }}\n{walls}",
         0.5 * length
     )
@@ -133,6 +137,7 @@ fn heat_enters_a_half_space() {
 fn slab_cools_through_both_faces() {
     slab("regular");
     slab("poisson");
+    slab("lattice");
 }
 
 #[test]
@@ -154,4 +159,5 @@ fn insulated_matter_keeps_its_heat() {
 fn melting_front_goes_with_the_root_of_time() {
     stefan("regular");
     stefan("poisson");
+    stefan("lattice");
 }
