@@ -137,8 +137,8 @@ impl System {
         self.contacts.touched.resize(model.contacts.len(), false);
     }
 
-    /// Takes in rotations and what touches at the present positions.
-    pub fn weigh(&mut self, touching: &Touching, contacts: &Contacts, touches: &[Touch]) {
+    /// Takes in rotations and what touches at the present positions; `turning`: part of the turns that counts.
+    pub fn weigh(&mut self, touching: &Touching, contacts: &Contacts, touches: &[Touch], turning: f64) {
         let Touching { particles, sites, dt, .. } = *touching;
         let own = &self.own;
         let neighborhood = |i: usize| {
@@ -156,7 +156,7 @@ impl System {
                 2 => outer(DVec3::Z, DVec3::Z) / total,
                 _ => inertia.inverse(),
             };
-            let inverse = if total > 0.0 { rotation * inverse * rotation.transpose() } else { DMat3::ZERO };
+            let inverse = if total > 0.0 { rotation * inverse * rotation.transpose() * turning } else { DMat3::ZERO };
             Neighborhood { inverse, rotation, first: rotation * first }
         };
         (0..particles.len())
