@@ -50,8 +50,8 @@ fn tension_of_an_embedded_bar() {
     }
 }
 
-/// What is reached of the stiffness of a bar with 8 points across; its surface is not corrected for what lies outside.
-const ACCEPTED: f64 = 0.05;
+/// Research tolerance of the stiffness; the surface is not corrected for what lies outside, as that of `mls` is.
+const ACCEPTED: f64 = 0.03;
 
 #[test]
 fn large_stretch_of_an_embedded_bar() {
@@ -103,7 +103,7 @@ probe = [
         let wanted = 1e5 + rise * (along - 0.01);
         let volume = world.probe_values()[1] / world.points().volumes.iter().sum::<f64>();
         let label = |what: &str| format!("plastic-uniaxial, embedded, {name} | {what}");
-        check(&label("stress [Pa]"), Want::Near(wanted), [0.05, 0.001], 0.06, stress);
+        check(&label("stress [Pa]"), Want::Near(wanted), [0.05, 0.001], 0.05, stress);
         check(&label("set"), Want::Near(along - wanted / 1e7), [0.05, 0.002], 0.05, set);
         check(&label("volume ratio after unloading"), Want::About(1.0), [0.005, 1e-6], 0.005, volume);
     }

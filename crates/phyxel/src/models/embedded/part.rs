@@ -17,7 +17,7 @@ const STRETCHES: [f64; 2] = [0.25, 4.0];
 /// Norm of the strain up to which logarithms are taken by their series.
 const SMALL: f64 = 0.15;
 /// Range of the singular values of P.
-pub(super) const PLASTIC: [f64; 2] = [1.0 / 3.0, 3.0];
+pub(super) const PLASTIC: [f64; 2] = [0.45, 2.2];
 
 /// One body of the model; all indices are its own.
 #[derive(Debug, Clone, Default)]

@@ -144,7 +144,8 @@ impl Part {
                 }
                 let flowed = memory.flowed();
                 if stencils.priors[i] > 0.0 && flowed > 0.0 {
-                    memory.prior = fit.elastic * unstretched(memory, flowed);
+                    // Without stress, as in every step: otherwise the next one would see another F where nothing moved.
+                    memory.prior = fit.rotation * unstretched(memory, flowed);
                 }
                 fit.gradient = stencils.gradient(i, places, memory.prior);
                 let wanted = fit.elastic.inverse() * fit.gradient;
