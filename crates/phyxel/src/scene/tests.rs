@@ -278,8 +278,8 @@ fn faults_say_what_where_and_what_to_try() {
     check_more("sampling = \"poison\"", &["unknown value \"poison\"", "try: \"poisson\""]);
     check_more("material = { hardening = 1e5 }", &["`hardening` has a meaning for embedded bodies only", "embedded"]);
     check_more(
-        "model = \"embedded\"\nmaterial = { solidus = \"40 degC\" }",
-        &["`solidus` has no effect on an embedded body"],
+        "model = \"embedded\"\nmaterial = { melt_young = 1e3 }",
+        &["`melt_young` has no effect on an embedded body"],
     );
     check_more("model = \"shell\"", &["a shell needs its `thickness`", "body[0].material.thickness"]);
     check_more("surface = { kind = \"skin\" }", &["\"skin\" is not in this version"]);
