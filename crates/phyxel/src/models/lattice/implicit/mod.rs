@@ -163,7 +163,7 @@ impl Solver {
             report.rounds += 1;
             self.find_residuals(model, dt);
             let now = self.residual_size(&model.particles);
-            if !(now <= WORSE * size) && way > SHORTEST_WAY {
+            if now.partial_cmp(&(WORSE * size)).is_none_or(|o| o.is_gt()) && way > SHORTEST_WAY {
                 // Too far: half way back.
                 way *= 0.5;
                 doubts += 1;
