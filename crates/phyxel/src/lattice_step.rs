@@ -1,7 +1,8 @@
 //! The velocity phase of a step in which lattices are integrated implicitly.
 
-use crate::contact::ContactConstraint;
-use crate::models::lattice::implicit::{Surroundings, Touch};
+use crate::models::lattice::implicit::Surroundings;
+use crate::models::shell::implicit::Touch;
+use crate::shell_step::touch;
 use crate::world::World;
 use glam::DVec3;
 
@@ -24,17 +25,5 @@ impl World {
         self.scratch.constraints.held = held;
         self.scratch.contacts = found;
         self.scratch.internal = reactions;
-    }
-}
-
-fn touch(contact: &ContactConstraint) -> Touch {
-    Touch {
-        point: contact.point as usize,
-        normal: contact.normal,
-        minimum_speed: contact.min_normal_velocity + contact.collider_velocity.dot(contact.normal),
-        friction: contact.friction,
-        collider_velocity: contact.collider_velocity,
-        stiffness: 0.0,
-        pressing: 0.0,
     }
 }

@@ -82,7 +82,8 @@ impl World {
     }
 }
 
-fn touch(contact: &ContactConstraint) -> Touch {
+/// What stands in the way of a point.
+pub(crate) fn touch(contact: &ContactConstraint) -> Touch {
     Touch {
         point: contact.point as usize,
         normal: contact.normal,

@@ -17,7 +17,7 @@ const STRETCHES: [f64; 2] = [0.25, 4.0];
 /// Norm of the strain up to which logarithms are taken by their series.
 const SMALL: f64 = 0.15;
 /// Range of the singular values of P.
-pub(super) const PLASTIC: [f64; 2] = [0.45, 2.2];
+pub(super) const PLASTIC: [f64; 2] = [1.0 / 3.0, 3.0];
 
 /// One body of the model; all indices are its own.
 #[derive(Debug, Clone, Default)]
@@ -46,8 +46,6 @@ pub struct Part {
     pub published: Option<Box<Published>>,
     /// Where matter is, from `fit`.
     pub fits: Vec<Fit>,
-    /// How much of the control of zero-energy modes acts, 0 to 1: less where neighbors have flowed. Written by `rebuild`.
-    pub(super) firmness: Vec<f64>,
     /// Whether anything flowed in the last step.
     pub(super) flows: bool,
     /// World and embedded positions relative to their means [m]; scratch.
@@ -149,13 +147,6 @@ impl Part {
         self.places.resize(self.embedded.len(), Place::default());
         self.places.iter_mut().zip(&self.embedded).for_each(|(p, e)| p.embedded = (*e - mean).as_vec3a());
         self.stencils.update(&self.embedded, &self.places, &self.spacings, &self.looks);
-        // Beside what flows embedded positions move, and with them what the control would call a misfit.
-        let (stencils, looks) = (&self.stencils, &self.looks);
-        let firm = |i: usize| {
-            let most = stencils.of(i).fold(looks[i].flowed, |most, (j, _)| most.max(looks[j].flowed));
-            (1.0 - most).powi(4)
-        };
-        self.firmness = (0..self.embedded.len()).map(firm).collect();
     }
 
     /// Takes the world positions over.
@@ -174,7 +165,7 @@ impl Part {
             return self.fit_published(&matter, points, dt);
         }
         let part = -(-matter.creep * dt).exp_m1();
-        let Self { memories, fits, sends, stencils, volumes, places, firmness, .. } = self;
+        let Self { memories, fits, sends, stencils, volumes, places, .. } = self;
         let chunks = memories.par_chunks_mut(CHUNK).zip(fits.par_chunks_mut(CHUNK)).zip(sends.par_chunks_mut(CHUNK));
         let sums: Vec<Flowed> = chunks
             .enumerate()
@@ -187,7 +178,7 @@ impl Part {
                     sum.any |= flowed.is_some();
                     sum.dissipated += flowed.map_or(0.0, |e| e * volumes[i]);
                     sum.strain = sum.strain.max(strain);
-                    *send = sending(&matter, memory, fit, (volumes[i], firmness[i]), stencils, i, places[i]);
+                    *send = sending(&matter, memory, fit, volumes[i], stencils, i, places[i]);
                 }
                 sum
             })
@@ -202,9 +193,9 @@ impl Part {
     /// Finds again what each point sends, after a renewal.
     pub(super) fn send(&mut self) {
         let Some(matter) = self.matter else { return };
-        let Self { memories, fits, sends, stencils, volumes, places, firmness, .. } = self;
+        let Self { memories, fits, sends, stencils, volumes, places, .. } = self;
         sends.par_iter_mut().with_min_len(CHUNK).enumerate().for_each(|(i, send)| {
-            *send = sending(&matter, &memories[i], &fits[i], (volumes[i], firmness[i]), stencils, i, places[i]);
+            *send = sending(&matter, &memories[i], &fits[i], volumes[i], stencils, i, places[i]);
         });
     }
 
@@ -270,7 +261,7 @@ impl Part {
         if let Some(published) = &self.published {
             return published.energy(&matter, &self.volumes, [&points.positions[self.range.clone()], &self.embedded]);
         }
-        let Self { memories, stencils, volumes, places, firmness, .. } = self;
+        let Self { memories, stencils, volumes, places, .. } = self;
         let energy = |i: usize| {
             let memory = &memories[i];
             if memory.lost {
@@ -284,7 +275,7 @@ impl Part {
                 w * (world - g * embedded).length_squared()
             };
             let squares: f32 = stencils.of(i).map(misfit).sum();
-            let control = control(&matter, firmness[i], volumes[i], stencils.traces[i]);
+            let control = control(&matter, memory, volumes[i], stencils.traces[i]);
             volumes[i] * matter.energy_density(sigma) + 0.5 * control * f64::from(squares)
         };
         let all: Vec<f64> = (0..memories.len()).into_par_iter().with_min_len(CHUNK).map(energy).collect();
@@ -298,8 +289,8 @@ fn mean(positions: &[DVec3]) -> DVec3 {
 
 /// κ of a point [N/m]: the control yields with the matter.
 #[inline]
-fn control(matter: &Matter, firmness: f64, volume: f64, trace: f64) -> f64 {
-    matter.control * matter.young * volume / trace * firmness
+fn control(matter: &Matter, memory: &Memory, volume: f64, trace: f64) -> f64 {
+    matter.control * matter.young * volume / trace * (1.0 - memory.flowed())
 }
 
 #[inline]
@@ -307,7 +298,7 @@ fn sending(
     matter: &Matter,
     memory: &Memory,
     fit: &Fit,
-    (volume, firmness): (f64, f64),
+    volume: f64,
     stencils: &Stencils,
     i: usize,
     place: Place,
@@ -317,7 +308,7 @@ fn sending(
     }
     let stretch = fit.rotation.transpose() * fit.elastic;
     let stress = matter.stress(fit.rotation, stretch);
-    let control = control(matter, firmness, volume, stencils.traces[i]);
+    let control = control(matter, memory, volume, stencils.traces[i]);
     let mut matrix = stress * memory.inverse.transpose() * stencils.inverses[i] * volume;
     if control > 0.0 {
         matrix -= fit.gradient * control;

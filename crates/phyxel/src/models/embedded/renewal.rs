@@ -144,8 +144,7 @@ impl Part {
                 }
                 let flowed = memory.flowed();
                 if stencils.priors[i] > 0.0 && flowed > 0.0 {
-                    // Without stress, as in every step: otherwise the next one would see another F where nothing moved.
-                    memory.prior = fit.rotation * unstretched(memory, flowed);
+                    memory.prior = fit.elastic * unstretched(memory, flowed);
                 }
                 fit.gradient = stencils.gradient(i, places, memory.prior);
                 let wanted = fit.elastic.inverse() * fit.gradient;

@@ -5,6 +5,7 @@
 
 use super::bonds::Bonds;
 use super::particles::{Matter, NOBODY, Particles};
+use super::pieces::spin;
 use super::sites::Sites;
 use crate::linalg::outer;
 use glam::{DMat3, DVec3};
@@ -12,8 +13,6 @@ use rayon::prelude::*;
 
 /// Particles per parallel task.
 const CHUNK: usize = 256;
-/// Part of the trace that is added to the diagonal of the inertia, so that few neighbors have an answer.
-const FLOOR: f64 = 1e-9;
 
 /// Rigid motion of one neighborhood.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,18 +102,4 @@ fn neighborhood(particles: &Particles, bonds: &Bonds, sites: &Sites, i: usize) -
     let second = second - outer(center, first);
     let spin = spin(second, angular, sites.dimensions);
     Motion { center: at + center, velocity: v + velocity, spin, part: 0.0 }
-}
-
-/// I⁻¹ L from the second moments Σ w m d dᵀ.
-fn spin(second: DMat3, angular: DVec3, dimensions: usize) -> DVec3 {
-    let total = crate::linalg::trace(second);
-    if total <= 0.0 {
-        return DVec3::ZERO;
-    }
-    if dimensions == 2 {
-        return DVec3::Z * (angular.z / total);
-    }
-    let inertia = DMat3::from_diagonal(DVec3::splat(total * (1.0 + 2.0 * FLOOR))) - second;
-    let spin = inertia.inverse() * angular;
-    if spin.is_finite() { spin } else { DVec3::ZERO }
 }

@@ -132,6 +132,9 @@ fn rigid(sum: &Sum, dimensions: usize) -> Rigid {
 /// I⁻¹ L from the second moments Σ m d dᵀ.
 pub fn spin(second: DMat3, angular: DVec3, dimensions: usize) -> DVec3 {
     let total = trace(second);
+    if total <= 0.0 {
+        return DVec3::ZERO;
+    }
     let inertia = DMat3::from_diagonal(DVec3::splat(total * (1.0 + FLOOR))) - second;
     let spin = match dimensions {
         2 => DVec3::Z * (angular.z / total),

@@ -16,7 +16,6 @@ mod touch;
 mod tests;
 
 pub use pace::{TRAVEL, travel_step};
-pub use touch::Touch;
 
 use super::LatticeModel;
 use super::contact::{STIFFEST, Touching};
@@ -24,11 +23,13 @@ use super::forces::{add_elastic, fit};
 use super::particles::NOBODY;
 use crate::conjugate_gradient::{Stop, Workspace, solve};
 use crate::models::mls::implicit::Held;
+use crate::models::shell::implicit::Touch;
 use crate::points::Points;
 use glam::{BVec3, DVec3};
 use piece::Motion;
 use rayon::prelude::*;
 use system::System;
+use touch::Pressed;
 
 /// Longest step [s].
 pub const LONGEST: f64 = 1.0 / 240.0;
@@ -90,7 +91,7 @@ pub struct Solver {
     /// 1 where a direction is free, 0 where a pin holds it.
     free: Vec<DVec3>,
     /// Touches by particle.
-    touches: Vec<Touch>,
+    touches: Vec<Pressed>,
     /// Particle of each point of the table.
     particles_of: Vec<u32>,
     motions: Vec<Motion>,
@@ -245,7 +246,7 @@ impl Solver {
             if particles.phases[k].is_bound() {
                 let bond = matters[particles.kinds[k] as usize].stiffness * sites.self_weight;
                 let stiffness = (touch::STIFFNESS * bond).min(STIFFEST * particles.masses[k] / (dt * dt));
-                self.touches.push(Touch { point: k, stiffness, ..*touch });
+                self.touches.push(Pressed { touch: Touch { point: k, stiffness, ..*touch }, pressing: 0.0 });
             }
         }
     }
@@ -298,7 +299,7 @@ impl Solver {
         add_elastic(particles, bonds, sites, matters, forces);
         contacts.look(&Touching { particles, sites, matters, dt }, forces);
         for touch in &mut self.touches {
-            forces[touch.point] += touch.force(particles.velocities[touch.point], dt);
+            forces[touch.particle()] += touch.force(particles.velocities[touch.particle()], dt);
         }
         self.residuals.resize(particles.len(), DVec3::ZERO);
         let (particles, forces) = (&*particles, &*forces);
@@ -337,15 +338,15 @@ impl Solver {
             reactions[held.point] = -(missing + model.forces[k] * dt);
         }
         for touch in &self.touches {
-            let i = model.particles.members[touch.point] as usize;
-            reactions[i] += touch.force_at(model.particles.velocities[touch.point], dt) * dt;
+            let i = model.particles.members[touch.particle()] as usize;
+            reactions[i] += touch.force_at(model.particles.velocities[touch.particle()], dt) * dt;
         }
         // What the pieces feel from each other and from colliders; friction remembers now.
         model.forces.fill(DVec3::ZERO);
         let LatticeModel { sites: Some(sites), particles, matters, contacts, forces, .. } = &mut *model else { return };
         contacts.add_forces(&Touching { particles, sites, matters, dt }, forces);
         for touch in &self.touches {
-            model.forces[touch.point] += touch.force_at(model.particles.velocities[touch.point], dt);
+            model.forces[touch.particle()] += touch.force_at(model.particles.velocities[touch.particle()], dt);
         }
         self.keep_momenta(model, dt);
         for (k, &i) in model.particles.members.iter().enumerate() {

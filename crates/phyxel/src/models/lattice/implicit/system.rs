@@ -4,7 +4,7 @@
 //! θ that makes it least. It is never negative and knows that turning a neighborhood costs nothing; a matrix that forgets θ would resist
 //! the turning of stiff bodies a thousand times as much as their inertia.
 
-use super::touch::Touch;
+use super::touch::Pressed;
 use crate::linalg::{cross_matrix, outer, trace};
 use crate::models::lattice::contact::{Contacts, Touching};
 use crate::models::lattice::particles::{NOBODY, Particles};
@@ -138,7 +138,7 @@ impl System {
     }
 
     /// Takes in rotations and what touches at the present positions; `turning`: part of the turns that counts.
-    pub fn weigh(&mut self, touching: &Touching, contacts: &Contacts, touches: &[Touch], turning: f64) {
+    pub fn weigh(&mut self, touching: &Touching, contacts: &Contacts, touches: &[Pressed], turning: f64) {
         let Touching { particles, sites, dt, .. } = *touching;
         let own = &self.own;
         let neighborhood = |i: usize| {
@@ -167,8 +167,8 @@ impl System {
         self.contacts.find(touching, contacts);
         self.touches.clear();
         for touch in touches {
-            let weights = touch.weights(particles.velocities[touch.point], dt);
-            self.touches.push((touch.point, touch.normal, weights));
+            let weights = touch.weights(particles.velocities[touch.particle()], dt);
+            self.touches.push((touch.particle(), touch.touch.normal, weights));
         }
         self.find_diagonal(particles);
     }

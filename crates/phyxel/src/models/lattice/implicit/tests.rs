@@ -39,7 +39,6 @@ fn step(
                 friction: 0.5,
                 collider_velocity: DVec3::ZERO,
                 stiffness: 0.0,
-                pressing: 0.0,
             };
             touches.push(touch);
         }

@@ -28,11 +28,12 @@ pub struct Touch {
 
 impl Touch {
     /// How deep the point gets by the end of the step [m].
-    fn depth(&self, velocity: DVec3, dt: f64) -> f64 {
+    pub(crate) fn depth(&self, velocity: DVec3, dt: f64) -> f64 {
         (dt * (self.minimum_speed - self.normal.dot(velocity))).max(0.0)
     }
 
-    fn sliding(&self, velocity: DVec3) -> DVec3 {
+    /// Velocity along the collider [m/s].
+    pub(crate) fn sliding(&self, velocity: DVec3) -> DVec3 {
         let relative = velocity - self.collider_velocity;
         relative - self.normal * self.normal.dot(relative)
     }
