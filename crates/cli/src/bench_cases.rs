@@ -303,25 +303,17 @@ fn step_on(make: impl FnOnce() -> Result<World>, substeps: u64) -> Result<Measur
 
 /// The drawn state of a body with 100,000 surfels: surfels moved, points copied.
 fn surfels() -> Result<Measured> {
-    let mut world = cube(20, "explicit", r#"{ kind = "surfels", count = 100000 }"#)?;
-    let mut frame = Frame::default();
-    (0..20).try_for_each(|_| world.step(1.0).map(|_| ()))?;
-    world.metrics();
-    world.frame(&mut frame);
-    let substeps = 20;
-    let clock = Clock::start();
-    for _ in 0..substeps {
-        world.frame(&mut frame);
-    }
-    let (cpu_seconds, wall_seconds) = clock.stop();
-    let points = world.surfel_count();
-    Ok(Measured { points, substeps, cpu_seconds, best_seconds: cpu_seconds, wall_seconds, ..Measured::default() })
+    frames(cube(20, "explicit", r#"{ kind = "surfels", count = 100000 }"#)?)
 }
 
 /// Frames of a detail surface of 53,000 surfels on 600 points that flow.
 fn detail() -> Result<Measured> {
     let matter = "young = 1e4, poisson = 0.3, density = 1000, creep = 20, viscosity = 5";
-    let mut world = cube_of(matter, 8, "explicit", r#"{ kind = "detail", count = 53000 }"#)?;
+    frames(cube_of(matter, 8, "explicit", r#"{ kind = "detail", count = 53000 }"#)?)
+}
+
+/// Frames of a world that stands still; what is counted are surfels.
+fn frames(mut world: World) -> Result<Measured> {
     let mut frame = Frame::default();
     (0..20).try_for_each(|_| world.step(1.0).map(|_| ()))?;
     world.metrics();
