@@ -7,6 +7,7 @@ mod bench;
 mod bench_cases;
 mod check;
 mod common;
+mod export;
 mod new;
 mod output;
 mod progress;
@@ -45,6 +46,8 @@ enum Command {
     New(new::Args),
     /// Draw the pictures and the film of a run again: other camera, size, coloring
     Render(render::Args),
+    /// Write the frames of a run as files of other programs: meshes, surfels, points
+    Export(export::Args),
     /// Go on with a run after a crash, a kill or its end
     Resume(resume::Args),
     /// Measure the speed of the parts, CPU time per point and substep
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Scenes(args) => scenes::command(args),
         Command::New(args) => new::command(args),
         Command::Render(args) => render::command(args),
+        Command::Export(args) => export::command(args),
         Command::Resume(args) => resume::command(args),
         Command::Bench(args) => bench::command(args),
     }));

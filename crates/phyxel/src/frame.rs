@@ -2,7 +2,7 @@
 
 use crate::models::shell::cracks::CrackEvent;
 use crate::surface::Surfels;
-use glam::{DAffine3, Vec3};
+use glam::{DAffine3, Vec2, Vec3};
 use std::sync::Arc;
 
 /// The world at one moment, without physics.
@@ -43,6 +43,49 @@ pub struct BodyFrame {
     pub fields: Vec<(&'static str, Vec<f32>)>,
     /// The drawn surface; empty: draw the points.
     pub surfels: Surfels,
+    /// The triangles of `surface.kind = "skin"` with the topology of this moment; empty for other surfaces.
+    pub mesh: MeshFrame,
+}
+
+/// The mesh of a body at one moment, one flat array per quantity. Where matter breaks its topology changes from frame to frame.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MeshFrame {
+    /// Vertices [m].
+    pub positions: Vec<Vec3>,
+    /// Unit normals of the vertices.
+    pub normals: Vec<Vec3>,
+    /// Velocities of the vertices [m/s].
+    pub velocities: Vec<Vec3>,
+    /// Vertices of each triangle.
+    pub triangles: Vec<[u32; 3]>,
+    /// Number in the file of the vertex that each is, or is one side of; `NEW_VERTEX` for those on cuts. Vertices with a number
+    /// below that of the input's vertices stay what they are in all frames.
+    pub ids: Vec<u32>,
+    /// Texture coordinates of the vertices; empty if there are none.
+    pub uvs: Vec<Vec2>,
+    /// sRGB colors of the vertices; empty: that of the body.
+    pub colors: Vec<[u8; 3]>,
+    /// Material slot of each triangle; empty: all have the first.
+    pub slots: Vec<u16>,
+    /// Names of the material slots.
+    pub materials: Vec<String>,
+}
+
+impl MeshFrame {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.triangles.is_empty()
+    }
+
+    /// Takes over all that does not move.
+    pub(crate) fn clone_topology(&mut self, from: &Self) {
+        self.triangles.clone_from(&from.triangles);
+        self.ids.clone_from(&from.ids);
+        self.uvs.clone_from(&from.uvs);
+        self.colors.clone_from(&from.colors);
+        self.slots.clone_from(&from.slots);
+        self.materials.clone_from(&from.materials);
+    }
 }
 
 /// One collider at one moment.

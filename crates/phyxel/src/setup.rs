@@ -4,18 +4,20 @@ mod declared;
 mod lattice;
 mod remarks;
 mod shell;
+mod skin;
 
 use declared::{add_force, add_pin, add_probe, awaited};
 use lattice::{add_lattice, shared_sites};
 use remarks::{describe_buried, describe_flat, describe_overlap};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
+use skin::{bind_skin, solid_skin};
 
 use crate::body::{Body, Region};
 use crate::contact::{Bodies, Collider, Colliders, ContactBody, ContactSurface};
 use crate::events::Event;
 use crate::frame::ColliderLook;
-use crate::geometry::{Bounds, Built, Files, Placed, Pose, ShapeLibrary, build};
+use crate::geometry::{Bounds, Built, Files, Mesh, Placed, Pose, ShapeLibrary, build};
 use crate::guard::Guard;
 use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
@@ -61,6 +63,8 @@ const LATTICE_REACH: f64 = 1.8;
 struct Sampled {
     patches: Vec<SurfacePatch>,
     surfels: Option<Surfels>,
+    /// The triangles that ride on it, in the frame of its shape.
+    skin: Option<Mesh>,
     pose: Pose,
     surface: ContactSurface,
 }
@@ -307,7 +311,7 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
         area: p.area * spec.scale * spec.scale,
     });
     let surface = ContactSurface::Solid(Arc::new(Placed::new(built.shape.clone(), pose)));
-    let sampled = Sampled { patches: patches.collect(), surfels, pose, surface };
+    let sampled = Sampled { patches: patches.collect(), surfels, skin: solid_skin(b, scene, built)?, pose, surface };
     let body = Body {
         name: spec.name.clone(),
         range,
@@ -471,12 +475,13 @@ fn bind(
             }
         }
     });
+    let skin = sampled.skin.map(|mesh| bind_skin(mesh, &sampled.pose, (body, spec), points, mls));
     // Liquids have nothing that could carry surfels.
     let liquid = spec.phase == crate::scene::Phase::Liquid && spec.surface.kind == SurfaceKind::Surfels;
     let mesh = spec.dimensions == 3 && (spec.surface.kind == SurfaceKind::Mesh || liquid);
     let visible = spec.surface.kind != SurfaceKind::None;
     let manner = Manner { detail: spec.surface.kind == SurfaceKind::Detail, inner: spec.surface.inner };
-    Surface { carrier, visible, mesh, manner, vertices: 0 }
+    Surface { carrier, skin, visible, mesh, manner, vertices: 0 }
 }
 
 /// Moves surfels from the body's frame to the world.

@@ -215,7 +215,7 @@ impl World {
             match (force.pressure(self.time), &force.load) {
                 (Some((body, pressure, None)), _) => self.shells.add_pressure(body, pressure, &mut self.points, dt),
                 (Some((body, pressure, Some(outside))), _) => {
-                    self.shells.add_gas(body, pressure, outside, &mut self.points);
+                    self.shells.add_gas(body, [pressure, outside], &mut self.points, dt);
                 }
                 (None, Load::Wind { bodies, wind }) => {
                     bodies.iter().for_each(|&b| self.shells.add_wind(b, wind, dt, &mut self.points));

@@ -25,8 +25,8 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carried, Carrier, FlowPoints, FlowingSurface, IsoSurface, Manner, Mold, Surfels};
-use glam::{DMat3, DVec3};
+use crate::surface::{Carried, Carrier, Carriers, FlowPoints, FlowingSurface, IsoSurface, Manner, Mold, Skin, Surfels};
+use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
 /// Everything that evolves in a run.
@@ -116,6 +116,8 @@ pub struct World {
 pub(crate) struct Surface {
     /// Binds rest surfels to points; None: the points are drawn, or nothing.
     pub carrier: Option<Carrier>,
+    /// The mesh that rides on its points and opens at cracks.
+    pub skin: Option<Skin>,
     /// Whether anything is drawn.
     pub visible: bool,
     /// Whether the mesh around its particles is drawn.
@@ -356,6 +358,22 @@ impl World {
                 let mesh = IsoSurface::around(&out.bodies[b].positions, spacing);
                 self.surfaces[b].vertices = mesh.positions.len();
                 mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
+            } else if let Some(skin) = &mut self.surfaces[b].skin {
+                let range = body.range.clone();
+                let points = Carriers {
+                    positions: &self.points.positions[range.clone()],
+                    rest_positions: &self.points.rest_positions[range.clone()],
+                    velocities: &self.points.velocities[range.clone()],
+                    gradients: &self.scratch.gradients[range],
+                };
+                skin.open(self.shells.cracks(b), points.rest_positions);
+                let BodyFrame { mesh, surfels, .. } = &mut out.bodies[b];
+                skin.write(&points, mesh);
+                if let Some(shell) = self.shells.shell(b) {
+                    lead_out(&self.colliders, 0.5 * shell.sheet().thickness, &mut mesh.positions);
+                }
+                skin.draw(mesh, body.color, surfels);
+                self.surfaces[b].vertices = mesh.positions.len();
             } else if let Some(carrier) = &mut self.surfaces[b].carrier {
                 let range = body.range.clone();
                 let discs: Vec<Disc> = self.shells.cracks(b).iter().map(|piece| piece.disc).collect();
@@ -370,7 +388,7 @@ impl World {
                 let velocities = &self.points.velocities[range.clone()];
                 carrier.write_velocities(&self.points.positions[range], velocities, &mut out.bodies[b].surfels);
                 if let Some(shell) = self.shells.shell(b) {
-                    lead_out(&self.colliders, 0.5 * shell.sheet().thickness, &mut out.bodies[b].surfels);
+                    lead_out(&self.colliders, 0.5 * shell.sheet().thickness, &mut out.bodies[b].surfels.positions);
                 }
             }
         }
@@ -418,10 +436,10 @@ impl World {
 }
 
 /// Between the nodes of a sheet its drawn surface may dip a little into a collider: it is led out, to `gap` [m] above.
-fn lead_out(colliders: &Colliders, gap: f64, surfels: &mut Surfels) {
+fn lead_out(colliders: &Colliders, gap: f64, places: &mut [Vec3]) {
     for collider in colliders.list.iter().filter(|c| c.active) {
         let near = collider.bounds().grown(gap);
-        surfels.positions.par_iter_mut().with_min_len(1024).for_each(|place| {
+        places.par_iter_mut().with_min_len(1024).for_each(|place| {
             let p = place.as_dvec3();
             if near.contains(p) {
                 let inside = gap - collider.distance(p);

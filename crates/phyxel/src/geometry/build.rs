@@ -6,7 +6,7 @@ use super::{
 };
 use crate::scene::{ShapeKind, ShapeSpec};
 use crate::{Diagnostic, Error, Result};
-use glam::DVec3;
+use glam::{DVec2, DVec3};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -145,6 +145,7 @@ pub fn build_open(spec: &ShapeSpec, library: &ShapeLibrary, files: &Files) -> Re
                 positions: vec![corner(-1.0, -1.0), corner(-1.0, 1.0), corner(1.0, 1.0), corner(1.0, -1.0)],
                 triangles: vec![[0, 1, 2], [0, 2, 3]],
                 normals: vec![DVec3::Y; 4],
+                uvs: Some(vec![DVec2::ZERO, DVec2::Y, DVec2::ONE, DVec2::X]),
                 ..Mesh::default()
             }
         }

@@ -20,6 +20,12 @@ pub struct Mesh {
     pub colors: Option<Vec<[u8; 3]>>,
     /// Texture coordinates per vertex.
     pub uvs: Option<Vec<DVec2>>,
+    /// Number of each vertex in its file; empty for meshes that come from no file.
+    pub ids: Vec<u32>,
+    /// Material slot of each triangle; empty: all have the first.
+    pub slots: Vec<u16>,
+    /// Names of the material slots.
+    pub materials: Vec<String>,
 }
 
 impl Mesh {
@@ -57,8 +63,9 @@ impl Mesh {
         }
         let normals =
             raw.normals.unwrap_or_default().iter().map(|n| n.try_normalize().unwrap_or(DVec3::ZERO)).collect();
-        let Raw { positions, triangles, colors, uvs, .. } = raw;
-        Ok(Self { positions, triangles, normals, colors, uvs })
+        let Raw { positions, triangles, colors, uvs, ids, slots, materials, .. } = raw;
+        let ids = ids.unwrap_or_else(|| (0..positions.len() as u32).collect());
+        Ok(Self { positions, triangles, normals, colors, uvs, ids, slots, materials })
     }
 
     /// Drops triangles without extent, makes orientations agree, closes holes, turns inside-out pieces, and computes the
@@ -70,6 +77,11 @@ impl Mesh {
     /// Whether every edge has as many triangles in one direction as in the other; vertices at the same place count as one.
     pub fn is_closed(&self) -> bool {
         Edges::new(self, &same_places(self)).is_closed()
+    }
+
+    /// For each vertex the first one at exactly the same place.
+    pub fn places(&self) -> Vec<u32> {
+        same_places(self)
     }
 
     /// Box around the vertices [m].

@@ -12,6 +12,7 @@ mod normals;
 mod placed;
 mod primitives;
 mod read;
+mod refine;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -27,6 +28,7 @@ pub use normals::{NormalGraph, plane_normals};
 pub use placed::{Placed, Pose, Scaled};
 pub use primitives::{Capsule, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Sphere, Torus};
 pub use topology::MeshReport;
+pub(crate) use triangle::{Feature, closest as closest_on_triangle};
 
 use glam::DVec3;
 

@@ -197,12 +197,14 @@ fn net(group: &[Edge]) -> i64 {
 }
 
 fn drop_degenerate(mesh: &mut Mesh, places: &[u32], report: &mut MeshReport) {
-    let before = mesh.triangles.len();
-    mesh.triangles.retain(|t| {
+    let extended = |t: &[u32; 3]| {
         let [a, b, c] = t.map(|v| places[v as usize]);
         a != b && b != c && c != a
-    });
-    report.degenerate_triangles = before - mesh.triangles.len();
+    };
+    let kept: Vec<bool> = mesh.triangles.iter().map(extended).collect();
+    keep(&mut mesh.triangles, &kept);
+    keep(&mut mesh.slots, &kept);
+    report.degenerate_triangles = kept.len() - mesh.triangles.len();
 }
 
 /// Turns triangles so that neighbors over an edge of two agree; in each piece the larger area keeps its orientation.
@@ -274,6 +276,9 @@ fn close_holes(mesh: &mut Mesh, edges: &Edges, report: &mut MeshReport) {
             mesh.triangles.extend(caps.triangles);
             report.closed_holes += caps.holes;
         }
+    }
+    if !mesh.slots.is_empty() {
+        mesh.slots.resize(mesh.triangles.len(), 0);
     }
 }
 
@@ -403,6 +408,7 @@ fn drop_unused(mesh: &mut Mesh) {
     mesh.triangles.iter_mut().flatten().for_each(|v| *v = renumbered[*v as usize]);
     keep(&mut mesh.positions, &used);
     keep(&mut mesh.normals, &used);
+    keep(&mut mesh.ids, &used);
     if let Some(colors) = &mut mesh.colors {
         keep(colors, &used);
     }

@@ -4,7 +4,7 @@ use glam::DVec3;
 
 /// Part of a triangle a point is nearest to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Feature {
+pub(crate) enum Feature {
     /// The corner with this number.
     Corner(usize),
     /// The edge from this corner to the next.
@@ -14,7 +14,7 @@ pub(super) enum Feature {
 
 /// Nearest point of the triangle and the part it is on; regions by the signs of barycentric products.
 #[inline]
-pub(super) fn closest([a, b, c]: &[DVec3; 3], p: DVec3) -> (DVec3, Feature) {
+pub(crate) fn closest([a, b, c]: &[DVec3; 3], p: DVec3) -> (DVec3, Feature) {
     let (ab, ac, ap) = (*b - *a, *c - *a, p - *a);
     let (d1, d2) = (ab.dot(ap), ac.dot(ap));
     if d1 <= 0.0 && d2 <= 0.0 {

@@ -18,7 +18,7 @@ mod voronoi;
 
 pub use colors::{color_by_mesh, paint_of};
 pub use fibers::fiber_surfels;
-pub use shell::{ShellNodes, ShellSource, ShellSurface};
+pub use shell::{ShellNodes, ShellSource, ShellSurface, mesh_of};
 pub use surfels::sample_surfels;
 pub use volume::{SampleSize, sample_volume};
 

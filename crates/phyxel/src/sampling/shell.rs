@@ -41,7 +41,7 @@ pub enum ShellSource<'a> {
 pub struct ShellSurface<'a> {
     triangles: TriangleSurface,
     source: Source<'a>,
-    /// The mesh, when it has colors.
+    /// The mesh, when there is one.
     mesh: Option<&'a Mesh>,
     /// What is left out.
     cuts: &'a [RegionPlace],
@@ -88,7 +88,7 @@ impl<'a> ShellSurface<'a> {
             }
             ShellSource::Open(OpenSurface::Points(points)) => made.source = Source::Points(points),
             ShellSource::Open(OpenSurface::Mesh(mesh)) => {
-                made.mesh = Some(mesh).filter(|m| m.colors.is_some());
+                made.mesh = Some(mesh);
                 made.take_mesh(mesh)?;
             }
         }
@@ -219,6 +219,26 @@ impl<'a> ShellSurface<'a> {
         Ok(DenseSurface { radii: vec![apart; positions.len()], positions, normals, areas })
     }
 
+    /// The mesh that is drawn: that of the file as it is, else one of about `count` vertices.
+    pub fn mesh(&self, count: usize) -> Mesh {
+        let mesh = match (self.mesh, &self.source) {
+            (Some(mesh), _) if !mesh.ids.is_empty() => mesh.clone(),
+            (Some(mesh), _) => {
+                let parts = (2.0 * count as f64 / mesh.triangles.len().max(1) as f64).sqrt().ceil().max(1.0);
+                mesh.clone().subdivided(parts as usize)
+            }
+            (None, Source::Solid(solid)) => mesh_of(*solid, count),
+            (None, Source::Through(samples, _)) => {
+                let made = samples.triangles((self.triangles.area() / count.max(1) as f64).sqrt());
+                settled(made.positions, made.triangles, &|p| (p, samples.normal(p)))
+            }
+            (None, _) => {
+                settled(self.triangles.positions.clone(), self.triangles.triangles.clone(), &|p| (p, DVec3::Y))
+            }
+        };
+        self.cuts.iter().fold(mesh, |mesh, place| mesh.clipped(&|p| depth(place, p)))
+    }
+
     /// About `count` surfels that cover the surface.
     pub fn surfels(&self, count: usize, color: [u8; 3], seed: u64) -> Surfels {
         if let (Source::Solid(solid), true) = (&self.source, self.cuts.is_empty()) {
@@ -249,6 +269,25 @@ impl<'a> ShellSurface<'a> {
         }
         surfels
     }
+}
+
+/// A mesh of about `count` vertices on the surface of a solid.
+pub fn mesh_of(solid: &dyn Shape, count: usize) -> Mesh {
+    let area = triangulate(solid, solid.bounds().size().max_element() / FIRST_LOOK).area();
+    let made = Triangulation::new(solid, (area / count.max(1) as f64).sqrt());
+    let reach = made.edge;
+    settled(made.positions, made.triangles, &|p| settle(solid, reach, p, solid.normal(p)))
+}
+
+/// A mesh with its vertices moved, and their normals.
+fn settled(mut positions: Vec<DVec3>, triangles: Vec<[u32; 3]>, place: &dyn Fn(DVec3) -> (DVec3, DVec3)) -> Mesh {
+    let normals = positions.iter_mut().map(|p| {
+        let (settled, normal) = place(*p);
+        *p = settled;
+        normal
+    });
+    let normals = normals.collect();
+    Mesh { positions, triangles, normals, ..Mesh::default() }
 }
 
 /// How much larger surfels are than a flat sheet needs: in a tight fold their centers move apart faster than the axes grow.

@@ -90,8 +90,7 @@ fn takes(kind: &Kind) -> String {
         Kind::Vector(dimension) => format!("3 × {}", unit(*dimension)),
         Kind::Numbers(count, dimension) => format!("{count} × {}", unit(*dimension)),
         Kind::Choice(choices) => {
-            let names: Vec<String> =
-                choices.iter().filter(|c| c.later.is_none()).map(|c| format!("`\"{}\"`", c.name)).collect();
+            let names: Vec<String> = choices.iter().map(|c| format!("`\"{}\"`", c.name)).collect();
             one_of(names.iter().map(String::as_str))
         }
         Kind::Count(..) => "whole number".into(),
@@ -115,12 +114,8 @@ fn takes(kind: &Kind) -> String {
 fn meaning(key: &Key) -> String {
     let Kind::Choice(choices) = &key.kind else { return key.doc.to_string() };
     let mut text = key.doc.to_string();
-    for choice in choices.iter().filter(|c| c.later.is_none()) {
+    for choice in choices.iter() {
         let _ = write!(text, " `{}`: {}.", choice.name, choice.doc);
-    }
-    let later: Vec<String> = choices.iter().filter(|c| c.later.is_some()).map(|c| format!("`{}`", c.name)).collect();
-    if !later.is_empty() {
-        let _ = write!(text, " In later versions: {}.", later.join(", "));
     }
     text
 }

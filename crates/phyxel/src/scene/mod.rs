@@ -269,6 +269,8 @@ pub enum SurfaceKind {
     Surfels,
     /// Nodes and fibers of a shell.
     Fibers,
+    /// The triangles of the shape, which ride on the points and open where matter breaks.
+    Skin,
     /// A mesh around the particles of a lattice.
     Mesh,
     /// Surface elements that keep their detail wherever matter stays whole.

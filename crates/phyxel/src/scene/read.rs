@@ -239,6 +239,7 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         "none" => SurfaceKind::None,
         "points" => SurfaceKind::Points,
         "fibers" => SurfaceKind::Fibers,
+        "skin" => SurfaceKind::Skin,
         "mesh" => SurfaceKind::Mesh,
         "detail" => SurfaceKind::Detail,
         _ => SurfaceKind::Surfels,
@@ -249,6 +250,10 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
     }
     if kind == SurfaceKind::Mesh && !matches!(model, ModelKind::Lattice | ModelKind::Embedded) {
         let fault = table.fault_of("kind", "a mesh is drawn around the points of lattices and embedded bodies only");
+        return Err(fault.hint("\"skin\" is made of the triangles of the shape").into());
+    }
+    if kind == SurfaceKind::Skin && !matches!(model, ModelKind::Shell | ModelKind::Mls) {
+        let fault = table.fault_of("kind", "only shells and bodies of the model \"mls\" have a skin of triangles");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
     if kind == SurfaceKind::Detail && model != ModelKind::Mls {

@@ -74,7 +74,7 @@ fn kind(kind: &Kind) -> Value {
         Kind::Scale => json!({ "anyOf": [{ "type": "number" }, numbers(3, Dimension::NONE)] }),
         Kind::Numbers(count, dimension) => numbers(*count, *dimension),
         Kind::Choice(choices) => {
-            json!({ "enum": choices.iter().filter(|c| c.later.is_none()).map(|c| c.name).collect::<Vec<_>>() })
+            json!({ "enum": choices.iter().map(|c| c.name).collect::<Vec<_>>() })
         }
         Kind::Color => json!({ "type": "string", "pattern": "^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$" }),
         Kind::Axes => json!({ "type": "string", "pattern": "^[xyz]+$" }),

@@ -125,13 +125,9 @@ impl Spot<'_> {
 
     pub fn choice(&self, choices: &'static [Choice]) -> Result<&'static str> {
         let text = self.text(&Kind::Choice(choices))?;
-        let available = || choices.iter().filter(|c| c.later.is_none()).map(|c| c.name);
+        let available = || choices.iter().map(|c| c.name);
         match choices.iter().find(|c| c.name == text) {
-            Some(Choice { name, later: None, .. }) => Ok(name),
-            Some(Choice { later: Some(why), .. }) => {
-                let fault = self.fault(format!("\"{text}\" is not in this version")).expected(one_of(available()));
-                Err(fault.hint(*why).into())
-            }
+            Some(Choice { name, .. }) => Ok(name),
             None => {
                 let mut fault = self.fault(format!("unknown value \"{text}\"")).expected(one_of(available()));
                 fault.hint = closest(text, choices.iter().map(|c| c.name)).map(|c| format!("\"{c}\""));
@@ -171,7 +167,7 @@ pub(super) fn expectation(kind: &Kind) -> String {
         Kind::Vector(dimension) => format!("a list of 3, each {}", dimension.expectation()),
         Kind::Scale => "a number other than 0, or a list of three".into(),
         Kind::Numbers(count, dimension) => format!("a list of {count}, each {}", dimension.expectation()),
-        Kind::Choice(choices) => one_of(choices.iter().filter(|c| c.later.is_none()).map(|c| c.name)),
+        Kind::Choice(choices) => one_of(choices.iter().map(|c| c.name)),
         Kind::Color => "a color such as \"#c58b5a\"".into(),
         Kind::Axes => "some of the letters x, y, z, such as \"xy\"".into(),
         Kind::ProbeValue => "a value in the unit of the probe's measure".into(),

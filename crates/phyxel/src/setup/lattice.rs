@@ -79,5 +79,5 @@ pub(super) fn add_lattice(
         rotation: pose.rotation,
         liquid: spec.phase == Phase::Liquid,
     };
-    Ok((body, Sampled { patches: Vec::new(), surfels, pose, surface }, lattice))
+    Ok((body, Sampled { patches: Vec::new(), surfels, skin: None, pose, surface }, lattice))
 }

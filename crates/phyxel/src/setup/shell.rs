@@ -1,5 +1,6 @@
 //! Shells: from their surfaces to nodes, with all that depends on place.
 
+use super::skin::painted;
 use super::{Sampled, find_regions};
 use crate::body::{Body, Region};
 use crate::contact::ContactSurface;
@@ -43,8 +44,9 @@ pub(super) fn add_shell(
     let surfels = match spec.surface.kind {
         SurfaceKind::Surfels => Some(surface.surfels(spec.surface.count, spec.color, seed)),
         SurfaceKind::Fibers => Some(fiber_surfels(&nodes, spacing, spec.surface.count, spec.color)),
-        SurfaceKind::None | SurfaceKind::Points | SurfaceKind::Mesh | SurfaceKind::Detail => None,
+        _ => None,
     };
+    let skin = (spec.surface.kind == SurfaceKind::Skin).then(|| painted(surface.mesh(spec.surface.count), spec));
     let told = solid.iter().flat_map(|s| &s.warnings).chain(surface.warnings());
     warnings.extend(told.map(|w| format!("body '{}': {w}", spec.name)));
     let places = nodes.positions.clone();
@@ -102,7 +104,7 @@ pub(super) fn add_shell(
     };
     let half = 0.5 * made_of.sheet.thickness;
     let contact = ContactSurface::Sheet(shell.nodes.normals.clone(), half);
-    let sampled = Sampled { patches: Vec::new(), surfels, pose, surface: contact };
+    let sampled = Sampled { patches: Vec::new(), surfels, skin, pose, surface: contact };
     let body =
         Body { name: spec.name.clone(), range, material: material.clone(), melted: None, color: spec.color, regions };
     Ok((body, sampled, shell))

@@ -6,9 +6,10 @@
 //! a rule (consecutive, all equal) take a few bytes.
 
 use super::bytes::{Reader, Writer};
+use super::mesh_block;
 use super::space::{Space, show_embedded};
 use crate::error::{Diagnostic, Result};
-use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame};
+use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame, MeshFrame};
 use crate::surface::Surfels;
 use glam::{DAffine3, DMat3, DVec3, Vec2, Vec3};
 use std::path::{Path, PathBuf};
@@ -99,7 +100,7 @@ fn encode_look(look: &Surfels) -> Vec<u8> {
 fn encode_body(w: &mut Writer, body: &BodyFrame) {
     w.text(&body.name);
     w.bytes(&body.color);
-    w.u8(u8::from(body.hidden) | u8::from(body.two_sided) << 1);
+    w.u8(u8::from(body.hidden) | u8::from(body.two_sided) << 1 | u8::from(!body.mesh.is_empty()) << 2);
     w.u32(body.positions.len() as u32);
     w.vec3s(&body.positions);
     w.vec3s(&body.velocities);
@@ -119,6 +120,9 @@ fn encode_body(w: &mut Writer, body: &BodyFrame) {
         w.f32s(values);
     }
     encode_surfels(w, &body.surfels);
+    if !body.mesh.is_empty() {
+        mesh_block::encode(w, &body.mesh);
+    }
 }
 
 fn encode_surfels(w: &mut Writer, s: &Surfels) {
@@ -160,7 +164,7 @@ pub(super) fn octahedral(n: Vec3) -> Vec2 {
     if n.z >= 0.0 { p } else { (Vec2::ONE - Vec2::new(p.y, p.x).abs()) * p.signum() }
 }
 
-fn from_octahedral(p: Vec2) -> Vec3 {
+pub(super) fn from_octahedral(p: Vec2) -> Vec3 {
     let z = 1.0 - p.abs().element_sum();
     let xy = if z >= 0.0 { p } else { (Vec2::ONE - Vec2::new(p.y, p.x).abs()) * p.signum() };
     xy.extend(z).try_normalize().unwrap_or(Vec3::Y)
@@ -319,7 +323,8 @@ fn decode_body(r: &mut Reader) -> Option<BodyFrame> {
         fields.push((name, r.f32s(n)?));
     }
     let surfels = decode_surfels(r)?;
-    Some(BodyFrame { name, color, hidden, two_sided, ids, positions, velocities, spacings, fields, surfels })
+    let mesh = if flags & 4 != 0 { mesh_block::decode(r)? } else { MeshFrame::default() };
+    Some(BodyFrame { name, color, hidden, two_sided, ids, positions, velocities, spacings, fields, surfels, mesh })
 }
 
 fn decode_surfels(r: &mut Reader) -> Option<Surfels> {
@@ -373,6 +378,17 @@ pub(crate) mod tests {
             colors: (0..n).map(|i| [i as u8, 2, 3]).collect(),
             velocities: (0..n).map(|i| point(i) * 2.0).collect(),
         };
+        let mesh = MeshFrame {
+            positions: (0..n).map(point).collect(),
+            normals: vec![Vec3::Y; n],
+            velocities: (0..n).map(|i| point(i) * 4.0).collect(),
+            triangles: (0..48).map(|i| [i, i + 1, i + 2]).collect(),
+            ids: (0..50).rev().collect(),
+            uvs: (0..n).map(|i| point(i).truncate()).collect(),
+            colors: (0..n).map(|i| [1, i as u8, 3]).collect(),
+            slots: (0..48).collect(),
+            materials: vec!["front".into(), "back".into()],
+        };
         let body = |name: &str, ids: Vec<u32>, spacings: Vec<f32>| BodyFrame {
             name: name.into(),
             color: [200, 100, 50],
@@ -384,6 +400,7 @@ pub(crate) mod tests {
             spacings,
             fields: vec![("stress", (0..n).map(|i| i as f32).collect())],
             surfels: surfels.clone(),
+            mesh: mesh.clone(),
         };
         Frame {
             index,
@@ -428,6 +445,9 @@ pub(crate) mod tests {
             );
             assert_eq!((&a.positions, &a.velocities), (&b.positions, &b.velocities));
             assert_eq!((&a.spacings, &a.fields), (&b.spacings, &b.fields));
+            let level = |m: &MeshFrame| MeshFrame { normals: vec![Vec3::Y; m.normals.len()], ..m.clone() };
+            assert_eq!(a.mesh, level(&b.mesh));
+            assert!(b.mesh.normals.iter().all(|n| n.distance(Vec3::Y) < 1e-4));
             assert_eq!((&a.surfels.positions, &a.surfels.colors), (&b.surfels.positions, &b.surfels.colors));
             for i in 0..a.surfels.len() {
                 assert!(a.surfels.axes_u[i].distance(b.surfels.axes_u[i]) < 2e-6);

@@ -3,8 +3,10 @@
 pub(crate) mod bytes;
 pub mod checkpoint_file;
 mod crack_file;
+pub mod export;
 mod files;
 pub mod frame_file;
+mod mesh_block;
 pub mod metrics_file;
 pub mod pictures;
 mod plots;

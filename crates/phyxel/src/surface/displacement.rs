@@ -85,18 +85,31 @@ impl Carrier {
         let lists: Vec<Vec<(u32, f32)>> = rest
             .positions
             .par_iter()
-            .map(|p| carriers(p.as_dvec3(), &grid, support_radii, farthest, falloff))
+            .map(|p| {
+                let list = carriers(p.as_dvec3(), &grid, support_radii, farthest, falloff, |_, r2| Some(r2));
+                let nearest = || grid.nearest(p.as_dvec3()).map(|(i, _)| (i as u32, 1.0)).into_iter().collect();
+                if list.is_empty() { nearest() } else { list }
+            })
             .collect();
-        let mut carrier = Self { starts: vec![0], ..Self::default() };
-        for list in &lists {
-            carrier.points.extend(list.iter().map(|&(i, _)| i));
-            carrier.weights.extend(list.iter().map(|&(_, w)| w));
-            carrier.starts.push(carrier.points.len() as u32);
-        }
+        let mut carrier = Self::default();
         let sum: DVec3 = rest.positions.iter().filter(|p| p.is_finite()).map(|p| p.as_dvec3()).sum();
         carrier.middle = sum / rest.len().max(1) as f64;
-        carrier.rest = rest;
+        carrier.rebind(rest, &lists);
         carrier
+    }
+
+    /// Takes other surfels, each with the points that carry it and their weights, which sum to 1.
+    pub(super) fn rebind(&mut self, rest: Surfels, lists: &[Vec<(u32, f32)>]) {
+        self.rest = rest;
+        self.points.clear();
+        self.weights.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        for list in lists {
+            self.points.extend(list.iter().map(|&(i, _)| i));
+            self.weights.extend(list.iter().map(|&(_, w)| w));
+            self.starts.push(self.points.len() as u32);
+        }
     }
 
     /// Lets the axes of surfels follow the change of the weights too, as the folds of a sheet ask for. Points and radii are those
@@ -120,6 +133,12 @@ impl Carrier {
     /// The points that carry a surfel, ascending.
     pub fn carrying(&self, surfel: usize) -> &[u32] {
         &self.points[self.starts[surfel] as usize..self.starts[surfel + 1] as usize]
+    }
+
+    /// The points that carry a surfel with their weights.
+    pub(super) fn bonds(&self, surfel: usize) -> Vec<(u32, f32)> {
+        let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
+        self.points[range.clone()].iter().copied().zip(self.weights[range].iter().copied()).collect()
     }
 
     /// Moves the surfels to where the points have carried them. All slices are of the points that the surfels were
@@ -251,11 +270,22 @@ fn carried_normal(linear: &Mat3, u: Vec3, v: Vec3, rest: Vec3) -> Vec3 {
     if normal.dot(*linear * rest) < 0.0 { -normal } else { normal }
 }
 
-/// The points that carry a surfel at `p`, ascending, with weights that sum to 1.
-fn carriers(p: DVec3, grid: &Grid, radii: &[f64], farthest: f64, falloff: Falloff) -> Vec<(u32, f32)> {
+/// The points that carry a surfel at `p`, ascending, with weights that sum to 1; none where all are out of reach. `way` says how far
+/// a point at a squared distance [m²] really is; None: it cannot be reached.
+pub(super) fn carriers(
+    p: DVec3,
+    grid: &Grid,
+    radii: &[f64],
+    farthest: f64,
+    falloff: Falloff,
+    way: impl Fn(usize, f64) -> Option<f64>,
+) -> Vec<(u32, f32)> {
     let mut found: Vec<(u32, f64)> = Vec::new();
     grid.for_each_within(p, farthest, |i, r2| {
-        let r2 = r2 / (radii[i] * radii[i]);
+        if r2 >= radii[i] * radii[i] {
+            return;
+        }
+        let r2 = way(i, r2).map_or(f64::INFINITY, |r2| r2 / (radii[i] * radii[i]));
         if r2 < 1.0 {
             found.push((i as u32, falloff.weight(r2)));
         }
@@ -268,9 +298,6 @@ fn carriers(p: DVec3, grid: &Grid, radii: &[f64], farthest: f64, falloff: Fallof
         found.iter_mut().for_each(|(_, w)| *w -= floor);
     }
     found.retain(|&(_, w)| w > 0.0);
-    if found.is_empty() {
-        found.extend(grid.nearest(p).map(|(i, _)| (i as u32, 1.0)));
-    }
     found.sort_unstable_by_key(|&(i, _)| i);
     let sum: f64 = found.iter().map(|&(_, w)| w).sum();
     found.iter().map(|&(i, w)| (i, (w / sum) as f32)).collect()

@@ -129,8 +129,7 @@ impl IsoSurface {
             positions: vectors(&self.positions),
             triangles: self.triangles.clone(),
             normals: vectors(&self.normals),
-            colors: None,
-            uvs: None,
+            ..Mesh::default()
         }
     }
 

@@ -7,13 +7,15 @@ pub mod flowing;
 mod gaussian;
 pub mod iso;
 mod remesh;
+mod skin;
 
 pub use boundary::{anisotropy, exposure};
 pub use displacement::{Carrier, Falloff};
 pub use flowing::{Carried, FlowPoints, FlowingSurface, Manner, Mold};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
-pub use remesh::mesh_around;
+pub use remesh::{mesh_around, mesh_of_surfels};
+pub use skin::{Carriers, NEW_VERTEX, Skin};
 
 use glam::Vec3;
 

@@ -6,6 +6,7 @@
 //! led to the planes of the surfels around and take their colors.
 
 use super::Surfels;
+use super::flowing::spacing_of;
 use crate::geometry::{Bounds, Mesh};
 use crate::neighbors::Grid;
 use glam::{DVec3, IVec3, Vec3};
@@ -29,7 +30,7 @@ const TETRAHEDRA: [[usize; 4]; 6] =
 pub fn mesh_around(surfels: &Surfels, spacing: f64) -> Mesh {
     let places: Vec<DVec3> = surfels.positions.iter().map(|p| p.as_dvec3()).collect();
     if places.is_empty() || !(spacing > 0.0 && spacing.is_finite()) {
-        return Mesh { positions: Vec::new(), triangles: Vec::new(), normals: Vec::new(), colors: None, uvs: None };
+        return Mesh::default();
     }
     let bounds = Bounds::of(places.iter().copied().filter(|p| p.is_finite()));
     let volume = |cell: f64| (bounds.size() / cell + 8.0).element_product();
@@ -40,6 +41,11 @@ pub fn mesh_around(surfels: &Surfels, spacing: f64) -> Mesh {
     let grid = Grid::new(&places, NEAR * cell);
     let field = Field::new(&grid, surfels, bounds, cell);
     field.mesh(&Planes { grid: &grid, surfels, width: 0.8 * cell })
+}
+
+/// The watertight mesh around surfels, at the distance that they are found to have.
+pub fn mesh_of_surfels(surfels: &Surfels) -> Mesh {
+    mesh_around(surfels, f64::from(spacing_of(surfels)))
 }
 
 /// The planes of surfels.
@@ -188,7 +194,7 @@ impl Field {
             triangles,
             normals: looks.iter().map(|l| l.0.as_dvec3()).collect(),
             colors: Some(looks.iter().map(|l| l.1.to_array().map(|c| c.round() as u8)).collect()),
-            uvs: None,
+            ..Mesh::default()
         }
     }
 }

@@ -32,6 +32,11 @@ pub(super) struct Raw {
     pub normals: Option<Vec<DVec3>>,
     pub colors: Option<Vec<[u8; 3]>>,
     pub uvs: Option<Vec<DVec2>>,
+    /// Number of each vertex in the file, where that is not its place in the list.
+    pub ids: Option<Vec<u32>>,
+    /// Material slot of each triangle; empty if there is one at most.
+    pub slots: Vec<u16>,
+    pub materials: Vec<String>,
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Wavefront OBJ: vertices (with colors), normals, texture coordinates, polygons; groups and materials are passed over.
+//! Wavefront OBJ: vertices (with colors), normals, texture coordinates, polygons; names of materials; groups are passed over.
 
 use super::Raw;
 use super::polygon::triangulate;
@@ -18,7 +18,15 @@ struct Tables {
     normals: Vec<DVec3>,
     /// Position, texture coordinate and normal of each triangle's corners.
     triangles: Vec<[[u32; 3]; 3]>,
+    /// Names of the materials in use, in their order.
+    materials: Vec<String>,
+    /// Which of them each triangle has; `NO_MATERIAL` before the first is named.
+    slots: Vec<u16>,
+    slot: Option<u16>,
 }
+
+/// Slot of a triangle before any material is named.
+const NO_MATERIAL: u16 = u16::MAX;
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Raw, Diagnostic> {
     let mut tables = Tables::default();
@@ -72,6 +80,17 @@ fn statement(line: &[u8], at: usize, tables: &mut Tables, polygon: &mut Vec<[u32
             expect(polygon.len() >= 3, "at least three corners", at)?;
             let places: Vec<DVec3> = polygon.iter().map(|c| tables.positions[c[0] as usize]).collect();
             triangulate(&places, |t| tables.triangles.push(t.map(|k| polygon[k])));
+            tables.slots.resize(tables.triangles.len(), tables.slot.unwrap_or(NO_MATERIAL));
+        }
+        Some(b"usemtl") => {
+            let name = String::from_utf8_lossy(words.next().unwrap_or_default()).into_owned();
+            let known = tables.materials.iter().position(|m| *m == name);
+            let slot = known.unwrap_or(tables.materials.len());
+            expect(slot < usize::from(NO_MATERIAL), "fewer than 65,535 materials", at)?;
+            if known.is_none() {
+                tables.materials.push(name);
+            }
+            tables.slot = Some(slot as u16);
         }
         _ => {}
     }
@@ -120,7 +139,8 @@ fn index(word: &[u8], count: usize, line: usize) -> Result<u32, Diagnostic> {
 }
 
 /// One vertex for each combination of position, texture coordinate and normal in use.
-fn assemble(tables: Tables) -> Raw {
+fn assemble(mut tables: Tables) -> Raw {
+    let (materials, slots) = material_slots(&mut tables);
     let colored = !tables.colors.is_empty() && tables.colors.len() == tables.positions.len();
     let plain = tables.triangles.iter().flatten().all(|c| c[1] == NONE && c[2] == NONE);
     if plain {
@@ -131,20 +151,23 @@ fn assemble(tables: Tables) -> Raw {
             normals: (paired && !tables.normals.is_empty()).then_some(tables.normals),
             colors: colored.then_some(tables.colors),
             positions: tables.positions,
+            materials,
+            slots,
             ..Raw::default()
         };
     }
     let corners = || tables.triangles.iter().flatten();
     let with_uvs = corners().all(|c| c[1] != NONE);
     let with_normals = corners().all(|c| c[2] != NONE);
-    let mut raw = Raw::default();
-    let (mut uvs, mut normals, mut colors) = (Vec::new(), Vec::new(), Vec::new());
+    let mut raw = Raw { materials, slots, ..Raw::default() };
+    let (mut uvs, mut normals, mut colors, mut ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut known = HashMap::new();
     for triangle in &tables.triangles {
         raw.triangles.push(triangle.map(|[v, t, n]| {
             let key = [v, if with_uvs { t } else { NONE }, if with_normals { n } else { NONE }];
             *known.entry(key).or_insert_with(|| {
                 raw.positions.push(tables.positions[v as usize]);
+                ids.push(v);
                 if colored {
                     colors.push(tables.colors[v as usize]);
                 }
@@ -161,5 +184,20 @@ fn assemble(tables: Tables) -> Raw {
     raw.colors = colored.then_some(colors);
     raw.uvs = with_uvs.then_some(uvs);
     raw.normals = with_normals.then_some(normals);
+    raw.ids = Some(ids);
     raw
+}
+
+/// Names of the materials and the slot of each triangle; none if no material is named.
+fn material_slots(tables: &mut Tables) -> (Vec<String>, Vec<u16>) {
+    let (mut materials, mut slots) = (std::mem::take(&mut tables.materials), std::mem::take(&mut tables.slots));
+    if materials.is_empty() {
+        return (materials, Vec::new());
+    }
+    if slots.contains(&NO_MATERIAL) {
+        let unnamed = materials.len() as u16;
+        materials.push("default".into());
+        slots.iter_mut().filter(|s| **s == NO_MATERIAL).for_each(|s| *s = unnamed);
+    }
+    (materials, slots)
 }

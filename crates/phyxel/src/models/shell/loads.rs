@@ -1,6 +1,7 @@
 //! Gas inside of shells, and wind.
 
 use super::model::ShellModel;
+use super::vent::Venting;
 use crate::points::Points;
 use glam::DVec3;
 
@@ -26,22 +27,28 @@ pub struct Wind {
 
 impl ShellModel {
     /// Adds the forces of a fixed amount of gas in a closed body: at its volume at rest it would have the pressure `inside` against
-    /// the pressure `outside` [Pa], and it keeps its temperature. Nothing once the body is open.
-    pub fn add_gas(&mut self, body: usize, inside: f64, outside: f64, points: &mut Points) {
+    /// the pressure `outside` [Pa], and it keeps its temperature. Once the body is torn it leaks, in a step of `dt` [s].
+    pub fn add_gas(&mut self, body: usize, [inside, outside]: [f64; 2], points: &mut Points, dt: f64) {
         for part in self.parts.iter_mut().filter(|p| p.body == body) {
             let range = part.range.clone();
             let positions = &points.positions[range.clone()];
             part.gas = GasState::default();
-            let shell = &mut part.shell;
-            let (volume, whole) = (shell.gas.volume(&shell.network, positions), shell.gas.rest_volume());
-            if !shell.gas.is_closed() || whole <= 0.0 {
+            let (torn, whole) = (part.is_torn(), part.whole_volume);
+            if whole <= 0.0 {
                 continue;
             }
+            let shell = &mut part.shell;
             // Gas does not become infinitely dense in numbers.
-            let volume = volume.max(0.01 * whole);
-            let pressure = (outside + inside).max(0.0) * whole / volume;
+            let volume = shell.gas.volume(&shell.network, positions).max(0.01 * whole);
+            // Pressure of all the gas.
+            let all = (outside + inside).max(0.0) * whole / volume;
+            if torn && all > 0.0 {
+                let opening = shell.gas.opening();
+                part.kept = Venting { pressures: [all, outside], opening, volume }.after(part.kept, dt);
+            }
+            let pressure = part.kept * all;
             part.gas.stiffness = pressure / volume;
-            let vectors = shell.gas.vectors();
+            let vectors = part.shell.gas.vectors();
             let squares = vectors.iter().zip(&points.masses[range.clone()]).map(|(a, m)| a.length_squared() / m);
             part.gas.rate2 = part.gas.stiffness * squares.sum::<f64>();
             let forces = points.forces[range].iter_mut().zip(vectors);

@@ -114,8 +114,10 @@ pub(super) struct Part {
     ahead: Vec<DVec3>,
     /// Its cracks, if it can break.
     fracture: Option<Fracture>,
-    /// Part of the pressure inside that has not leaked. Written by `add_pressure`.
-    kept: f64,
+    /// Volume inside before any crack [m³]; 0 of what was never closed.
+    pub(super) whole_volume: f64,
+    /// Part of the pressure, or of the gas, inside that has not leaked. Written by `add_pressure` and `add_gas`.
+    pub(super) kept: f64,
     /// The gas inside, at the last step. Written by `add_gas`.
     pub(super) gas: GasState,
     /// Present when it is stepped implicitly.
@@ -123,6 +125,11 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Whether a crack has opened.
+    pub(super) fn is_torn(&self) -> bool {
+        self.fracture.as_ref().is_some_and(|f| !f.pieces().is_empty())
+    }
+
     fn sheet(&self) -> ContactSheet {
         ContactSheet::of(&self.shell, self.range.start, self.friction)
     }
@@ -149,6 +156,7 @@ impl ShellModel {
             Part {
                 fracture,
                 kept: 1.0,
+                whole_volume: shell.gas.rest_volume(),
                 body: b.body,
                 range: b.range,
                 shell,
@@ -302,7 +310,7 @@ impl ShellModel {
     pub fn add_pressure(&mut self, body: usize, pressure: f64, points: &mut Points, dt: f64) {
         for part in self.parts.iter_mut().filter(|p| p.body == body) {
             let range = part.range.clone();
-            if part.fracture.as_ref().is_some_and(|f| !f.pieces().is_empty()) {
+            if part.is_torn() {
                 part.kept *= part.shell.leak(&points.positions[range.clone()], part.kept * pressure, dt);
             }
             let pressure = part.kept * pressure;

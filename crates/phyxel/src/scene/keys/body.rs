@@ -1,7 +1,7 @@
 //! Keys of a body and all that belongs to it.
 
 use super::MAX_POINTS;
-use super::{Key, Kind, Range, Section, absent, choice, later, required, section, with};
+use super::{Key, Kind, Range, Section, absent, choice, required, section, with};
 use crate::scene::units::Dimension as D;
 
 pub(in crate::scene) static BODY: Section = Section {
@@ -455,7 +455,10 @@ pub(in crate::scene) static SURFACE: Section = section(
                     "detail",
                     "small ellipses that keep every detail while matter flows, and give it up only where it parts or fuses",
                 ),
-                later("skin", "this surface comes in a later version; surfels are near to it"),
+                choice(
+                    "skin",
+                    "the triangles of the shape, which ride on a shell and open where it tears, or on an `mls` body that does not melt; `phyxel export` writes them with texture coordinates, colors, material slots and the numbers of the vertices",
+                ),
                 choice(
                     "mesh",
                     "a smooth closed mesh around the points of a lattice or an embedded body; what liquids have by default",
@@ -465,7 +468,13 @@ pub(in crate::scene) static SURFACE: Section = section(
             "What kind of surface.",
             "smooth at any deformation",
         ),
-        with("count", Kind::Count(1, MAX_POINTS), "20000", "Wanted number of surfels.", "no holes at 1280x720"),
+        with(
+            "count",
+            Kind::Count(1, MAX_POINTS),
+            "20000",
+            "Wanted number of surfels; of vertices of a skin, where the shape has no triangles of its own.",
+            "no holes at 1280x720",
+        ),
         absent("pattern", Kind::Table(&PATTERN), "one color", "What is painted on it."),
         absent(
             "inner",

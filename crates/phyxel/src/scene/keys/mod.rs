@@ -93,11 +93,10 @@ pub(super) enum Kind {
     Tables(&'static Section),
 }
 
-/// One value of an enumeration; `later` says why this version cannot honor it.
+/// One value of an enumeration.
 pub(super) struct Choice {
     pub name: &'static str,
     pub doc: &'static str,
-    pub later: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -121,10 +120,7 @@ const fn with(name: &'static str, kind: Kind, value: &'static str, doc: &'static
     Key { name, kind, default: Default::Value(value), doc, why }
 }
 const fn choice(name: &'static str, doc: &'static str) -> Choice {
-    Choice { name, doc, later: None }
-}
-const fn later(name: &'static str, why: &'static str) -> Choice {
-    Choice { name, doc: "", later: Some(why) }
+    Choice { name, doc }
 }
 
 /// A section without shared or later keys.

@@ -30,6 +30,7 @@ use field::Field;
 use glam::{DVec3, Vec3};
 pub use mold::{Mold, Probe};
 use rayon::prelude::*;
+pub(super) use resample::spacing_of;
 use topology::Mark;
 
 /// No surfel of a carrier.

@@ -296,7 +296,7 @@ impl Cover {
 
 /// Distance between the surfels of a surface at the start [m]: from the distance to the sixth neighbor on the same side,
 /// which is 1.2 spacings in an even cover.
-pub(super) fn spacing_of(surfels: &Surfels) -> f32 {
+pub(in crate::surface) fn spacing_of(surfels: &Surfels) -> f32 {
     const PROBES: usize = 200;
     let places: Vec<DVec3> = surfels.positions.iter().map(|p| p.as_dvec3()).collect();
     let axes = surfels.axes_u.iter().map(|u| f64::from(u.length()));
