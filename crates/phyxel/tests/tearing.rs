@@ -62,8 +62,8 @@ fn area_and_stretch(mesh: &MeshFrame) -> (f32, f32) {
         area += 0.5 * (x[1] - x[0]).cross(x[2] - x[0]).length();
         for k in 0..3 {
             let length = rest[k].distance(rest[(k + 1) % 3]);
-            // A fiftieth of the spacing: what is shorter is as long as neighbors agree where they are.
-            if length > 1e-3 {
+            // Shorter ones are as long as places in f32 are exact.
+            if length > 1e-5 {
                 most = most.max(x[k].distance(x[(k + 1) % 3]) / length);
             }
         }
@@ -102,8 +102,8 @@ fn the_mesh_of_a_poster_opens_with_it_and_loses_nothing() {
             states.push((k, world.checkpoint()));
         }
     }
-    // Strain while it tears is below 0.35 (Green): 1.30; fibers beside the tip are longer than what they hold.
-    assert!(worst < 1.5, "{worst}");
+    // Strain while it tears is below 0.35 (Green), a stretch of 1.30; right at the tip it is a little more.
+    assert!(worst < 1.45, "{worst}");
     let (first, last) = (&meshes[0], &meshes[71]);
     assert_eq!((parts(first), parts(last)), (1, 2));
     let area = area_and_stretch(last).0;
@@ -164,7 +164,7 @@ fn bent_back_and_forth_what_tires_breaks_and_what_does_not_stays_whole() {
             at = [0, 0, {z}]
             spacing = 0.02
             material = {{ young = "2 MPa", poisson = 0.2, density = 1000, thickness = "6 mm", yield_strain = 0.003, creep = 60,
-                break_bending = 0.02, fatigue = {fatigue}, damping = 4 }}
+                break_bending = 0.012, fatigue = {fatigue}, damping = 4 }}
             surface = {{ kind = "none" }}
             regions = [ {{ name = "left", half_space = {{ normal = [-1, 0, 0], offset = 0.1 }} }},
                         {{ name = "right", half_space = {{ normal = [1, 0, 0], offset = 0.1 }} }} ]
@@ -180,11 +180,11 @@ fn bent_back_and_forth_what_tires_breaks_and_what_does_not_stays_whole() {
         )
     };
     let head = "format = 1\nname = \"fatigue\"\ngravity = [0, 0, 0]\nduration = \"4 s\"\nfps = 30\n";
-    let mut both = world(&format!("{head}{}{}", strip("tires", 0.0, 12.0), strip("lasts", 0.5, 0.0)));
+    let mut both = world(&format!("{head}{}{}", strip("tires", 0.0, 30.0), strip("lasts", 0.5, 0.0)));
     let found = run(&mut both, 110);
     println!("{found:?}");
-    // A cycle takes some 0.045 of plastic strain and leaves 0.6 of the strength, of which a quarter is needed.
-    assert!(found[0].1.is_some_and(|frame| (30..110).contains(&frame)), "{found:?}");
+    // Bent slowly, elastic strain stays near its yield limit, below half of what a fresh strip bears.
+    assert!(found[0].1.is_some_and(|frame| (10..110).contains(&frame)), "{found:?}");
     assert_eq!(found[1], (0, None));
 }
 

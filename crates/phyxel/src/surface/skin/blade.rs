@@ -6,9 +6,9 @@ use glam::DVec3;
 /// How far a blade reaches above and below the surface, in its length.
 const HEIGHT: f64 = 0.75;
 /// How far a blade reaches beyond a joint with the next one, in its length: blades at an angle leave no gap.
-const JOINT: f64 = 0.015;
+const JOINT: f64 = 0.002;
 /// How far beside a joint ways lead around it, in its length: farther than what sticks out there.
-const BESIDE: f64 = 0.02;
+const BESIDE: f64 = 0.01;
 /// How much shorter it is at a tip, in its length: what just passes the tip is not hidden.
 const TIP: f64 = 1e-6;
 
@@ -23,9 +23,12 @@ pub(super) struct Blade {
     pub up: DVec3,
     along: DVec3,
     across: DVec3,
-    high: DVec3,
+    /// Unit vector at right angles to its length in its plane, along the normal of the surface.
+    pub high: DVec3,
     /// What it covers along its length [m].
     covers: [f64; 2],
+    /// How that changes with height: where blades of different lean meet, they share an edge.
+    slants: [f64; 2],
 }
 
 impl Blade {
@@ -35,13 +38,24 @@ impl Blade {
         let along = way.try_normalize()?;
         let (across, length) = (piece.disc.normal, way.length());
         let high = across.cross(along);
-        Some(Self { from: piece.from, length, up: piece.up, along, across, high, covers: [0.0, length] })
+        Some(Self {
+            from: piece.from,
+            length,
+            up: piece.up,
+            along,
+            across,
+            high,
+            covers: [0.0, length],
+            slants: [0.0; 2],
+        })
     }
 
-    /// The same with its ends: beyond them at joints, not quite to them at tips.
-    pub fn ending(self, tips: [bool; 2]) -> Self {
+    /// The same with its ends: beyond them at joints, not quite to them at tips; `edges` are the directions in which it ends there.
+    pub fn ending(self, tips: [bool; 2], edges: [DVec3; 2]) -> Self {
         let more = tips.map(|tip| self.length * if tip { -TIP } else { JOINT });
-        Self { covers: [-more[0], self.length + more[1]], ..self }
+        let slant = |edge: DVec3| edge.dot(self.along) / edge.dot(self.high).max(0.1 * edge.length());
+        let slants = edges.map(|edge| if edge == DVec3::ZERO { 0.0 } else { slant(edge) });
+        Self { covers: [-more[0], self.length + more[1]], slants, ..self }
     }
 
     /// Places on both sides of one of its ends around which ways lead [m].
@@ -62,8 +76,9 @@ impl Blade {
     /// Whether a place in its plane is on it, or beyond its ends by at most `slack` [m].
     pub fn spans(&self, p: DVec3, slack: f64) -> bool {
         let (d, [first, last]) = (p - self.from, self.covers);
-        let s = d.dot(self.along);
-        s >= first - slack && s <= last + slack && d.dot(self.high).abs() <= HEIGHT * self.length
+        let (s, height) = (d.dot(self.along), d.dot(self.high));
+        let beyond = s < first + height * self.slants[0] - slack || s > last + height * self.slants[1] + slack;
+        !beyond && height.abs() <= HEIGHT * self.length
     }
 
     /// Whether it stands between two places.
@@ -118,7 +133,8 @@ mod tests {
         let corners = [DVec3::ZERO, DVec3::X, DVec3::new(2.0, 0.0, 0.4)];
         let pieces = corners.windows(2).map(|w| Piece::new(w[0], w[1], DVec3::Y, 0.0));
         let blades: Vec<Blade> = pieces.map(|p| Blade::new(&p).unwrap()).collect();
-        let blades = vec![blades[0].ending([true, false]), blades[1].ending([false, true])];
+        let blades =
+            vec![blades[0].ending([true, false], [DVec3::Y; 2]), blades[1].ending([false, true], [DVec3::Y; 2])];
         let sight = Sight { blades, corners: vec![corners[0], corners[2]] };
         let (above, below) = (DVec3::new(0.5, 0.0, 0.5), DVec3::new(0.5, 0.0, -0.5));
         let way = sight.way(above, above, below).unwrap();

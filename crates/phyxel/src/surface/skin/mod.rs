@@ -28,7 +28,7 @@ use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use sectors::Opened;
 use sheet::Sheet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A mesh bound to the points of a shell.
 #[derive(Debug, Clone, Default)]
@@ -116,15 +116,25 @@ impl Skin {
 
     /// What cracks hide, and where ways lead around them.
     fn look_around(&self, pieces: &[Piece], opened: &Opened) -> Sight {
+        let bits = |p: DVec3| p.to_array().map(f64::to_bits);
+        // Blades that meet end along the mean of their heights.
+        let mut highs: BTreeMap<[u64; 3], DVec3> = BTreeMap::new();
+        for piece in pieces {
+            let high = Blade::new(piece).map_or(DVec3::ZERO, |b| b.high);
+            for end in [piece.from, piece.to] {
+                *highs.entry(bits(end)).or_default() += high;
+            }
+        }
         let mut sight = Sight::default();
         let mut known = BTreeSet::new();
         for (piece, ends) in pieces.iter().zip(&self.ends) {
             let tips = ends.map(|end| end.is_some_and(|v| opened.tips.contains(&v)));
-            let Some(blade) = Blade::new(piece).map(|b| b.ending(tips)) else { continue };
+            let edges = [piece.from, piece.to].map(|end| highs.get(&bits(end)).copied().unwrap_or_default());
+            let Some(blade) = Blade::new(piece).map(|b| b.ending(tips, edges)) else { continue };
             sight.blades.push(blade);
             for (k, end) in [piece.from, piece.to].into_iter().enumerate() {
                 // Beyond the border there is no way.
-                if ends[k].is_none() || !known.insert(end.to_array().map(f64::to_bits)) {
+                if ends[k].is_none() || !known.insert(bits(end)) {
                     continue;
                 }
                 match tips[k] {

@@ -7,7 +7,9 @@ use glam::DVec3;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A crack nearer to a vertex than this part of the shortest edge there, or of its piece, passes through the vertex.
-const SNAP: f64 = 0.05;
+const SNAP: f64 = 0.001;
+/// The end of a crack nearer to an edge than this part of it, or of its piece, becomes a vertex of the edge.
+const EDGE: f64 = 1e-4;
 /// An end of a crack farther from the surface than this, in the length of its piece, is beyond the border.
 const FAR: f64 = 0.25;
 /// Vertices whose normals lean more than this against that of the crack belong to another part of the surface: cosine.
@@ -43,10 +45,21 @@ pub(super) struct Sheet {
 /// New vertices of one round of splitting, by the edge that they are on.
 #[derive(Default)]
 struct Splits {
-    /// By places: part of the way from the lower to the higher, and the place there.
-    places: BTreeMap<(u32, u32), (f64, Option<u32>)>,
+    /// By places.
+    places: BTreeMap<(u32, u32), Split>,
     /// By vertices.
     vertices: BTreeMap<(u32, u32), u32>,
+}
+
+/// Where an edge is split.
+#[derive(Clone, Copy)]
+struct Split {
+    /// Part of the way from its lower place to the higher.
+    part: f64,
+    /// New position, on the edge or hardly beside it [m].
+    at: DVec3,
+    /// New place, once it is made.
+    place: Option<u32>,
 }
 
 fn pair(a: u32, b: u32) -> (u32, u32) {
@@ -125,12 +138,13 @@ impl Sheet {
             for k in 0..3 {
                 let (a, b) = pair(corners[k], corners[(k + 1) % 3]);
                 if let Some(part) = self.crossing(&blade, &on, a, b) {
-                    splits.places.insert((a, b), (part, None));
+                    let at = self.at(a).lerp(self.at(b), part);
+                    splits.places.insert((a, b), Split { part, at, place: None });
                 }
             }
         }
         let made = self.split(&near, &mut splits);
-        on.extend(splits.places.values().filter_map(|s| s.1));
+        on.extend(splits.places.values().filter_map(|s| s.place));
         for t in near.into_iter().chain(made) {
             let corners = self.mesh.triangles[t].map(|v| self.place(v));
             for k in 0..3 {
@@ -216,7 +230,8 @@ impl Sheet {
             let (a, b) = pair(corners[k], corners[(k + 1) % 3]);
             let way = self.at(b) - self.at(a);
             let part = ((q - self.at(a)).dot(way) / way.length_squared()).clamp(0.0, 1.0);
-            if self.at(a).lerp(self.at(b), part).distance(q) <= SNAP * length.min(way.length()) {
+            let on_edge = self.at(a).lerp(self.at(b), part);
+            if on_edge.distance(q) <= EDGE * length.min(way.length()) {
                 let around: Vec<usize> = (0..self.mesh.triangles.len())
                     .filter(|&t| {
                         let places = self.mesh.triangles[t].map(|v| self.place(v));
@@ -224,9 +239,9 @@ impl Sheet {
                     })
                     .collect();
                 let mut splits = Splits::default();
-                splits.places.insert((a, b), (part, None));
+                splits.places.insert((a, b), Split { part, at: on_edge, place: None });
                 self.split(&around, &mut splits);
-                return splits.places[&(a, b)].1;
+                return splits.places[&(a, b)].place;
             }
         }
         Some(self.split_inside(t, q))
@@ -267,7 +282,7 @@ impl Sheet {
                 self.inherit_slot(t, others.len());
             }
         }
-        for (&(a, b), &(_, place)) in &splits.places {
+        for (&(a, b), &Split { place, .. }) in &splits.places {
             if let Some(c) = place.filter(|_| self.slits.remove(&(a, b))) {
                 self.slits.extend([pair(a, c), pair(c, b)]);
             }
@@ -285,13 +300,13 @@ impl Sheet {
     fn split_vertex(&mut self, v: u32, w: u32, splits: &mut Splits) -> Option<u32> {
         let (a, b) = if self.place(v) < self.place(w) { (v, w) } else { (w, v) };
         let edge = (self.place(a), self.place(b));
-        let (part, place) = *splits.places.get(&edge)?;
+        let Split { part, at, place } = *splits.places.get(&edge)?;
         if let Some(&known) = splits.vertices.get(&(a, b)) {
             return Some(known);
         }
-        let new = self.push(&[(a, 1.0 - part), (b, part)], self.at(a).lerp(self.at(b), part), place);
+        let new = self.push(&[(a, 1.0 - part), (b, part)], at, place);
         splits.vertices.insert((a, b), new);
-        splits.places.insert(edge, (part, Some(self.place(new))));
+        splits.places.insert(edge, Split { part, at, place: Some(self.place(new)) });
         Some(new)
     }
 

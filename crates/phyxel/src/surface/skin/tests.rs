@@ -1,7 +1,7 @@
 use super::*;
 use crate::groups::Groups;
 use crate::random::Random;
-use glam::{DVec2, Vec2, Vec3};
+use glam::{DVec2, Vec2, Vec3, Vec3Swizzles};
 use std::collections::BTreeMap;
 
 /// Points at a distance of 1 on a square of 20, a little shaken.
@@ -251,4 +251,46 @@ fn crossing_cracks_and_odd_pieces_are_borne() {
     let mut alone = Skin::new(square(2), &[], &[], 10);
     alone.open(&pieces, &[]);
     assert_eq!(ride(&mut alone, &[], |p| p).positions[2], Vec3::new(10.0, 0.0, 10.0));
+}
+
+#[test]
+fn on_a_curved_surface_no_side_holds_on_to_the_other() {
+    // The square rolled up to a little more than half a tube.
+    let radius = 6.0;
+    let rolled = |p: DVec3| {
+        let angle = p.x / radius;
+        radius * DVec3::new(angle.sin(), angle.cos() - 1.0, 0.0) + DVec3::Z * p.z
+    };
+    let up = |p: DVec3| DVec3::new((p.x / radius).sin(), (p.x / radius).cos(), 0.0);
+    let flat = points();
+    let points: Vec<DVec3> = flat.iter().map(|p| rolled(*p)).collect();
+    let pieces = crack(12.0);
+    let across: Vec<Piece> = pieces.iter().map(|k| Piece { from: k.from.zyx(), to: k.to.zyx(), ..*k }).collect();
+    for (pieces, turned) in [(&pieces, false), (&across, true)] {
+        let cracks: Vec<Piece> =
+            pieces.iter().map(|k| Piece::new(rolled(k.from), rolled(k.to), up(k.from), 0.0)).collect();
+        for parts in [20, 40] {
+            let mut mesh = square(parts);
+            mesh.normals = mesh.positions.iter().map(|p| up(*p)).collect();
+            mesh.positions = mesh.positions.iter().map(|p| rolled(*p)).collect();
+            let mut skin = bound(mesh, &points);
+            skin.open(&cracks, &points);
+            let rest = ride(&mut skin, &points, |p| p);
+            let right: Vec<bool> = flat
+                .iter()
+                .map(|p| if turned { is_right(p.zyx(), &crack(12.0)) } else { is_right(*p, pieces) })
+                .collect();
+            let find = |p: DVec3| points.iter().position(|q| q.distance(p) < 1e-3).is_some_and(|i| right[i]);
+            let torn = ride(&mut skin, &points, |p| if find(p) { p + 50.0 * DVec3::Z } else { p });
+            assert_eq!(pieces_of(&torn), 2, "{parts} parts");
+            assert!(
+                (area(&torn) / area(&rest) - 1.0).abs() < 1e-4,
+                "{turned} {parts}: {} {} {}",
+                area(&torn),
+                area(&rest),
+                stretch(&torn, &rest)
+            );
+            assert!(stretch(&torn, &rest) < 1.002, "{parts} parts: {}", stretch(&torn, &rest));
+        }
+    }
 }
