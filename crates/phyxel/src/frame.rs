@@ -58,8 +58,8 @@ pub struct MeshFrame {
     pub velocities: Vec<Vec3>,
     /// Vertices of each triangle.
     pub triangles: Vec<[u32; 3]>,
-    /// Number in the file of the vertex that each is, or is one side of; `NEW_VERTEX` for those on cuts. Vertices with a number
-    /// below that of the input's vertices stay what they are in all frames.
+    /// Number in the file of the vertex that each is, or is one side of; `NEW_VERTEX` for those on cuts. The vertices of the input come
+    /// first, in the same order in all frames.
     pub ids: Vec<u32>,
     /// Texture coordinates of the vertices; empty if there are none.
     pub uvs: Vec<Vec2>,

@@ -257,7 +257,7 @@ impl Fracture {
         let chord = shell.nodes.positions[ends[1]] - shell.nodes.positions[ends[0]];
         let way = match ground.outset(i) {
             // One fiber alone may be mistaken where the sheet trembles.
-            Some((pull, _)) if pull < BORNE_OUT * self.weakened[i] => return None,
+            Some((pull, _)) if pull < BORNE_OUT * self.weakened[i] * fiber.tired => return None,
             Some((_, way)) => way,
             None => up.cross(chord).normalize_or_zero(),
         };

@@ -26,6 +26,8 @@ pub struct Urgent {
     pub urgency: f64,
     /// By bending, and not by tension.
     pub bends: bool,
+    /// What fatigue has left of the strength that it breaks by.
+    pub tired: f64,
 }
 
 impl Engine {
@@ -44,11 +46,13 @@ impl Engine {
                     let quiet = limits.bending.is_infinite() && 1.0 + 2.0 * own.strain[0] <= stretch * stretch;
                     for (k, g) in center.group_range().enumerate() {
                         if !quiet {
-                            self.look_at_group(limits, g, seen[place], |lane, tension, bend| {
-                                let (urgency, bends) = if bend > tension { (bend, true) } else { (tension, false) };
+                            self.look_at_group(limits, g, seen[place], |lane, tension, bend, tired| {
+                                let bends = bend > tension;
+                                let (urgency, tired) = if bends { (bend, tired) } else { (tension, 1.0) };
                                 if urgency > strength {
                                     let fiber = (k * LANES + lane) as u32;
-                                    found.push(Urgent { node: center.node, fiber, urgency: urgency / strength, bends });
+                                    let urgency = urgency / strength;
+                                    found.push(Urgent { node: center.node, fiber, urgency, bends, tired });
                                 }
                             });
                         }
@@ -66,7 +70,7 @@ impl Engine {
         limits: &BreakLimits,
         g: usize,
         [lengths, angles]: [Stored; 2],
-        mut look: impl FnMut(usize, f64, f64),
+        mut look: impl FnMut(usize, f64, f64, f64),
     ) {
         let ([rest_lengths, rest_angles], per_turn) = (self.groups[g].rest(), self.groups[g].per_turn);
         for lane in 0..LANES {
@@ -80,7 +84,7 @@ impl Engine {
             let known = angles.0[lane].abs() < GUARD_ANGLE[0];
             let turn = if known { (angles.0[lane] - rest_angles.0[lane]).abs() } else { 0.0 };
             let bend = 0.5 * limits.thickness * turn * per_turn.0[lane] / (limits.bending * tired);
-            look(lane, tension, bend);
+            look(lane, tension, bend, tired);
         }
     }
 
