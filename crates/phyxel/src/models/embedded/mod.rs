@@ -16,6 +16,7 @@
 mod crowd;
 mod embedding;
 mod fields;
+mod frames;
 mod matter;
 mod model;
 mod part;

@@ -4,7 +4,7 @@ use super::matter::{Matter, exponential};
 use super::published::Published;
 use super::state::Memory;
 use super::stencils::{CHUNK, Look, Place, Stencils, clamp_stretches, single};
-use super::svd::{Svd, newton_rotation};
+use super::svd::{Svd, nearest_rotation, newton_rotation};
 use crate::linalg::double_dot;
 use crate::points::Points;
 use crate::scene::EmbeddedLaw;
@@ -175,6 +175,9 @@ impl Part {
                     let i = chunk * CHUNK + k;
                     let gradient = stencils.gradient(i, places, memory.prior);
                     let (flowed, strain) = deform(&matter, memory, fit, gradient, part);
+                    if stencils.priors[i] > 0.0 {
+                        memory.relax_prior(&matter, fit, stencils.inverses[i] * stencils.priors[i]);
+                    }
                     sum.any |= flowed.is_some();
                     sum.dissipated += flowed.map_or(0.0, |e| e * volumes[i]);
                     sum.strain = sum.strain.max(strain);
@@ -261,7 +264,7 @@ impl Part {
         if let Some(published) = &self.published {
             return published.energy(&matter, &self.volumes, [&points.positions[self.range.clone()], &self.embedded]);
         }
-        let Self { memories, stencils, volumes, places, .. } = self;
+        let Self { memories, stencils, volumes, places, .. } = &*self;
         let energy = |i: usize| {
             let memory = &memories[i];
             if memory.lost {
@@ -269,17 +272,21 @@ impl Part {
             }
             let gradient = stencils.gradient(i, places, memory.prior);
             let sigma = Svd::new(gradient * memory.inverse).sigma;
-            let (g, own) = (single(gradient), places[i]);
-            let misfit = |(j, w): (usize, f32)| {
-                let (world, embedded) = (places[j].world - own.world, places[j].embedded - own.embedded);
-                w * (world - g * embedded).length_squared()
-            };
-            let squares: f32 = stencils.of(i).map(misfit).sum();
             let control = control(&matter, memory, volumes[i], stencils.traces[i]);
-            volumes[i] * matter.energy_density(sigma) + 0.5 * control * f64::from(squares)
+            volumes[i] * matter.energy_density(sigma) + 0.5 * control * self.misfit(i, gradient)
         };
         let all: Vec<f64> = (0..memories.len()).into_par_iter().with_min_len(CHUNK).map(energy).collect();
         all.iter().sum()
+    }
+
+    /// Σ w |x_ij - G e_ij|² of a point [m²]: what its neighbors do that no gradient describes.
+    pub(super) fn misfit(&self, i: usize, gradient: DMat3) -> f64 {
+        let (g, own) = (single(gradient), self.places[i]);
+        let one = |(j, w): (usize, f32)| {
+            let (world, embedded) = (self.places[j].world - own.world, self.places[j].embedded - own.embedded);
+            w * (world - g * embedded).length_squared()
+        };
+        f64::from(self.stencils.of(i).map(one).sum::<f32>())
     }
 }
 
@@ -345,11 +352,10 @@ fn deform(matter: &Matter, memory: &mut Memory, fit: &mut Fit, gradient: DMat3, 
             memory.flow += norm;
             memory.recent += norm;
             // The work of the stress that is left: what the step put in beyond it, no force has done.
-            let left = matter.stress(DMat3::IDENTITY, stretch * back);
-            taken = Some(double_dot(left, x));
+            let relaxed = stretch * back;
+            taken = Some(double_dot(matter.stress(DMat3::IDENTITY, relaxed), relaxed * x));
         }
     }
-    memory.prior = rotation * memory.plastic;
     (taken, length + 0.5 * length * length)
 }
 
@@ -375,11 +381,10 @@ fn deform_far(matter: &Matter, memory: &mut Memory, fit: &mut Fit, part: f64) ->
             memory.flow += flow.strain;
             memory.recent += flow.strain;
             let logs = DVec3::new(flow.plastic.x.ln(), flow.plastic.y.ln(), flow.plastic.z.ln());
-            taken = Some(matter.principal_stress(sigma).dot(logs));
+            taken = Some(matter.principal_stress(sigma).dot(sigma * logs));
         }
     }
     fit.stretch = sigma.x;
-    memory.prior = fit.rotation * memory.plastic;
     (taken, 0.5 * (sigma * sigma - DVec3::ONE).length())
 }
 
@@ -389,5 +394,17 @@ impl Memory {
     pub(super) fn set_plastic(&mut self, plastic: DMat3) {
         self.plastic = plastic;
         self.inverse = plastic.inverse();
+    }
+
+    /// Turns the prior with the point, and lets its stress go down: what neighbors do not see, across a sheet or along a thread, is
+    /// free to take its own width, as it would be in thin matter. `share` = λ M⁻¹ is how much of the gradient is the prior's. A prior
+    /// without strain instead would hold the width, and give the stress along the sheet energy from nowhere with every flow.
+    fn relax_prior(&mut self, matter: &Matter, fit: &Fit, share: DMat3) {
+        let strained = self.prior * self.inverse;
+        let turned = fit.rotation * nearest_rotation(strained).transpose() * self.prior;
+        let slope =
+            matter.stress(fit.rotation, fit.rotation.transpose() * fit.elastic) * self.inverse.transpose() * share;
+        let stiffness = (3.0 * matter.lambda + 2.0 * matter.mu) * double_dot(self.inverse, self.inverse);
+        self.prior = turned - slope * (1.0 / stiffness);
     }
 }

@@ -6,16 +6,17 @@
 //! e_ij + Δe_ij = (1 - β) D e_ij + β Qᵀ V⁻¹ x_ij,   D = P_old⁻¹ P,   β = 1 - exp(-Δq/ε),   V the left elastic stretch
 //! ```
 //!
-//! which is [War12] eq. 3.25 at β = 0 and the shape without stress as it lies in the world at β = 1; Q is the mean rotation of the
-//! connected piece, so that pieces that turn stay as they are in embedded space. Then new neighborhoods are found, the gradient G
+//! which is [War12] eq. 3.25 at β = 0 and the shape without stress as it lies in the world at β = 1; Q is the rotation from embedded
+//! space to the world (`frames`), so that what turns stays as it is in embedded space. Then new neighborhoods are found, the gradient G
 //! is fitted anew, and P = F⁻¹ G: the elastic state of every point is the same before and after, whatever moved. This departs from
 //! [War12] eq. 3.28, whose fit of P changes the stress a little each time.
 
 use super::embedding::{Embedding, Target};
+use super::matter::Matter;
 use super::part::{PLASTIC, Part};
 use super::state::Memory;
 use super::stencils::{CHUNK, Look, clamp_stretches};
-use super::svd::{nearest_rotation, newton_rotation};
+use super::svd::{Svd, nearest_rotation, newton_rotation};
 use crate::groups::Groups;
 use crate::points::Points;
 use glam::{DMat3, DVec3};
@@ -25,6 +26,8 @@ use rayon::prelude::*;
 const ANCHORING: f64 = 0.2;
 /// Part of the points of a piece that must have flowed before it is put where it is in the world.
 const ALL_FLOWED: f64 = 0.95;
+/// How much the rotation of a point that has flowed counts in the mean of its piece, against one that has not.
+const FLOWED_COUNTS: f64 = 0.05;
 
 /// One connected piece of a body in embedded space.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,8 +54,9 @@ impl Part {
         let positions = &points.positions[self.range.clone()];
         let labels = self.labels();
         let mut pieces = self.pieces(&labels, positions);
-        let turns: Vec<DMat3> = pieces.iter().map(|p| turn(p.gradient).transpose()).collect();
-        let targets: Vec<Target> = (0..self.len()).map(|i| self.target(i, turns[labels[i] as usize])).collect();
+        let turns: Vec<DMat3> = pieces.iter().map(|p| turn(p.gradient)).collect();
+        let frames = self.frames(&labels, &turns);
+        let targets: Vec<Target> = (0..self.len()).map(|i| self.target(i, frames[i].transpose())).collect();
         let changes = embedding.solve(&self.stencils, &targets, &self.places);
         for (change, &label) in changes.iter().zip(&labels) {
             pieces[label as usize].change += *change;
@@ -97,7 +101,9 @@ impl Part {
             let piece = &mut pieces[label as usize];
             piece.count += 1.0;
             piece.flowed += f64::from(u8::from(self.memories[i].flowed() >= 1.0));
-            piece.gradient += self.fits[i].gradient * self.volumes[i];
+            // Firm matter says where the past points to, as long as there is any.
+            let firm = 1.0 - self.memories[i].flowed() + FLOWED_COUNTS;
+            piece.gradient += self.fits[i].gradient * (self.volumes[i] * firm);
             piece.embedded += self.embedded[i];
             piece.world += positions[i];
         }
@@ -114,7 +120,10 @@ impl Part {
         let anchored = 1.0 - (-memory.recent / ANCHORING).exp();
         let flow = memory.kept.inverse() * memory.plastic;
         // V⁻¹ = R F⁻¹.
-        let relaxed = fit.rotation * fit.elastic.inverse();
+        let relaxed = match memory.lost {
+            true => DMat3::IDENTITY,
+            false => fit.rotation * fit.elastic.inverse(),
+        };
         Target::new(flow * (1.0 - anchored) - DMat3::IDENTITY, back * relaxed * anchored)
     }
 
@@ -133,6 +142,7 @@ impl Part {
 
     /// P = F⁻¹ G for the new G.
     fn keep_elastic_state(&mut self) {
+        let Some(matter) = self.matter else { return };
         let Self { memories, fits, stencils, places, .. } = self;
         let chunks = memories.par_chunks_mut(CHUNK).zip(fits.par_chunks_mut(CHUNK)).enumerate();
         chunks.for_each(|(chunk, (memories, fits))| {
@@ -143,7 +153,7 @@ impl Part {
                     fit.elastic = fit.rotation;
                 }
                 let flowed = memory.flowed();
-                if stencils.priors[i] > 0.0 && flowed > 0.0 {
+                if stencils.priors[i] > 0.0 {
                     memory.prior = fit.elastic * unstretched(memory, flowed);
                 }
                 fit.gradient = stencils.gradient(i, places, memory.prior);
@@ -151,12 +161,14 @@ impl Part {
                 let (plastic, clamped) = clamp_stretches(wanted, PLASTIC[0], PLASTIC[1]);
                 memory.set_plastic(plastic);
                 memory.kept = plastic;
-                memory.lost = clamped && flowed >= 1.0;
-                memory.recent = if memory.lost { 1.0 } else { 0.0 };
+                memory.lost = false;
                 if clamped {
-                    fit.elastic = fit.gradient * memory.inverse;
+                    let elastic = fit.gradient * memory.inverse;
+                    memory.lost = flowed >= 1.0 || density(&matter, elastic) > density(&matter, fit.elastic);
+                    fit.elastic = elastic;
                     fit.rotation = nearest_rotation(fit.elastic);
                 }
+                memory.recent = if memory.lost { 1.0 } else { 0.0 };
             }
         });
     }
@@ -172,4 +184,9 @@ fn turn(gradient: DMat3) -> DMat3 {
     let size = crate::linalg::double_dot(gradient, gradient).sqrt();
     let scaled = gradient * (3f64.sqrt() / size.max(f64::MIN_POSITIVE));
     newton_rotation(scaled).unwrap_or(DMat3::IDENTITY)
+}
+
+/// Energy density [Pa] at an elastic deformation.
+fn density(matter: &Matter, elastic: DMat3) -> f64 {
+    matter.energy_density(Svd::new(elastic).sigma)
 }

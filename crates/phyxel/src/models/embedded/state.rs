@@ -3,7 +3,7 @@
 use super::model::EmbeddedModel;
 use super::published::Published;
 use crate::sinks::bytes::{Reader, Writer};
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 
 /// What one point remembers beside its embedded position.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,12 +14,14 @@ pub struct Memory {
     pub inverse: DMat3,
     /// P at the last renewal of the embedding.
     pub kept: DMat3,
-    /// Gradient that counts where neighbors are too few: rotated and without stress.
+    /// Gradient that counts where neighbors are too few: turned with the point, and without stress where it alone counts.
     pub prior: DMat3,
     /// Accumulated plastic strain q.
     pub flow: f64,
     /// The part of it since the last renewal.
     pub recent: f64,
+    /// Rotation from embedded space to the world where it flows, relative to the mean of its piece.
+    pub frame: DQuat,
     /// Whether it carries no stress until the next renewal, because its neighborhood makes no sense.
     pub lost: bool,
 }
@@ -33,6 +35,7 @@ impl Memory {
         prior: DMat3::IDENTITY,
         flow: 0.0,
         recent: 0.0,
+        frame: DQuat::IDENTITY,
         lost: false,
     };
 
@@ -66,6 +69,7 @@ impl EmbeddedModel {
                     v.to_array().iter().for_each(|x| out.f64(*x));
                 }
                 out.f64(look.stretch);
+                memory.frame.to_array().iter().for_each(|x| out.f64(*x));
                 out.u8(u8::from(memory.lost) | u8::from(look.broken) << 1);
             }
             if let Some(published) = &part.published {
@@ -97,6 +101,7 @@ impl EmbeddedModel {
                 let numbers = vector()?;
                 (memory.flow, memory.recent, look.flowed) = (numbers.x, numbers.y, numbers.z);
                 look.stretch = bytes.f64()?;
+                memory.frame = DQuat::from_xyzw(bytes.f64()?, bytes.f64()?, bytes.f64()?, bytes.f64()?);
                 let flags = bytes.u8()?;
                 (memory.lost, look.broken) = (flags & 1 > 0, flags & 2 > 0);
             }
