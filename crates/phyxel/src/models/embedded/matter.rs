@@ -5,6 +5,7 @@
 //! which relaxes n to Y at the rate `creep` and never past it. Departs from [War12] eq. 3.20, which takes dt creep in place of
 //! the exponential and the norm of all of the stress, so that pressure makes matter flow.
 
+use super::state::FULL_FLOW;
 use super::svd::Svd;
 use crate::linalg::{double_dot, trace};
 use crate::scene::MaterialSpec;
@@ -16,6 +17,13 @@ const MOST_FLOW: f64 = 0.1;
 const LEAST_STRETCH: f64 = 0.1;
 /// Default strength of the control of zero-energy modes.
 pub const CONTROL: f64 = 0.1;
+
+/// Flow between two renewals at which a point is anchored in the world, over the flow after which all is forgotten.
+const ANCHORING: f64 = 0.4;
+/// Elastic strain up to which flowing matter counts as soft.
+const SOFT: f64 = 0.05;
+/// Most that matter can flow before it has flowed in every respect.
+const MOST_FULL_FLOW: f64 = 10.0;
 
 /// What the points of one body are made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +50,8 @@ pub struct Matter {
     pub pressure: f64,
     /// Accumulated flow at which it parts; infinite: never.
     pub break_flow: f64,
+    /// Accumulated flow from which on it has flowed in every respect.
+    pub full_flow: f64,
 }
 
 /// What a step of flow does to the principal stretches.
@@ -59,6 +69,7 @@ impl Matter {
         let (young, poisson) = (material.young, material.poisson);
         let mu = young / (2.0 * (1.0 + poisson));
         let own = material.embedded.unwrap_or_default();
+        let stronger = own.hardening.max(0.0) * 2.0 / 3.0 * FULL_FLOW / (2.0 * mu);
         let lambda = young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson));
         Self {
             lambda,
@@ -74,7 +85,13 @@ impl Matter {
             // Never softer than the matter itself.
             pressure: (material.density * sound * sound).max(lambda + mu * 2.0 / 3.0),
             break_flow: own.break_strain.unwrap_or(f64::INFINITY),
+            full_flow: full_flow(material.yield_strain + stronger),
         }
+    }
+
+    /// Flow between two renewals at which a point is anchored in the world rather than in its past.
+    pub fn anchoring(&self) -> f64 {
+        ANCHORING * self.full_flow
     }
 
     /// Speed of the fastest wave [m/s].
@@ -137,6 +154,12 @@ impl Matter {
         let exponents = (shape + DVec3::splat(flowed * volume)) * gamma;
         Some(Flow { plastic: exponents.exp(), strain: gamma * size })
     }
+}
+
+/// Accumulated flow after which matter that yields at a given strain forgets its past. Matter under high tension must remember it longer:
+/// neighborhoods that follow its points while it is stretched are unstable, as those of liquids under tension are.
+fn full_flow(yield_strain: f64) -> f64 {
+    (FULL_FLOW * (yield_strain / SOFT).powi(2)).clamp(FULL_FLOW, MOST_FULL_FLOW)
 }
 
 /// Flow at small elastic strain, without principal axes.

@@ -110,7 +110,7 @@ impl EmbeddedModel {
             return;
         }
         let sound = self.sound;
-        self.parts.iter_mut().filter(|p| p.body == body).for_each(|p| p.matter = Some(Matter::new(material, sound)));
+        self.parts.iter_mut().filter(|p| p.body == body).for_each(|p| p.set_matter(Matter::new(material, sound)));
         self.find_members(points);
     }
 
@@ -263,8 +263,10 @@ impl EmbeddedModel {
     /// Number of connected pieces of a body of the world; None when it is not embedded.
     pub fn count_pieces(&self, body: usize, points: &Points) -> Option<usize> {
         let part = self.part(body)?;
+        let positions = &points.positions[part.range.clone()];
         let radii: Vec<f64> = part.spacings.iter().map(|a| JOINED * a).collect();
-        let near = crate::neighbors::Neighborhoods::with_radii(&points.positions[part.range.clone()], &radii);
-        Some(crate::measure::count_pieces(part.len(), |i| near.of(i)))
+        let near = crate::neighbors::Neighborhoods::with_radii(positions, &radii);
+        let neighbors = |i: usize| near.of(i).chain(part.stretched_neighbors(i, positions));
+        Some(crate::measure::count_pieces(part.len(), neighbors))
     }
 }

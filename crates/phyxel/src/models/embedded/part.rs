@@ -16,6 +16,8 @@ use std::ops::Range;
 const STRETCHES: [f64; 2] = [0.25, 4.0];
 /// Norm of the strain up to which logarithms are taken by their series.
 const SMALL: f64 = 0.15;
+/// Elastic stretch from which on neighbors that are farther than a lattice allows hang together, and how much farther than it says.
+const STRETCHED: f64 = 1.2;
 /// Range of the singular values of P.
 pub(super) const PLASTIC: [f64; 2] = [1.0 / 3.0, 3.0];
 
@@ -119,7 +121,7 @@ impl Part {
             matter: Some(matter),
             volumes: points.volumes[range.clone()].to_vec(),
             spacings: points.spacings[range.clone()].to_vec(),
-            memories: vec![Memory::NEW; count],
+            memories: vec![Memory { full: matter.full_flow, ..Memory::NEW }; count],
             looks: embedded.iter().map(look).collect(),
             fits: vec![Fit::REST; count],
             sends: vec![Send::NOTHING; count],
@@ -129,6 +131,12 @@ impl Part {
         };
         part.rebuild();
         part
+    }
+
+    /// Takes over another material.
+    pub(super) fn set_matter(&mut self, matter: Matter) {
+        self.matter = Some(matter);
+        self.memories.iter_mut().for_each(|m| m.full = matter.full_flow);
     }
 
     /// Number of points.
@@ -277,6 +285,16 @@ impl Part {
         };
         let all: Vec<f64> = (0..memories.len()).into_par_iter().with_min_len(CHUNK).map(energy).collect();
         all.iter().sum()
+    }
+
+    /// Neighbors in embedded space that are no farther in the world than elastic stretch explains: matter pulled long hangs together.
+    pub(super) fn stretched_neighbors<'a>(&'a self, i: usize, world: &'a [DVec3]) -> impl Iterator<Item = usize> + 'a {
+        let apart = move |j: usize| {
+            let stretch = self.looks[i].stretch.max(self.looks[j].stretch);
+            let long = if stretch > STRETCHED { STRETCHED * stretch } else { 0.0 };
+            long * self.embedded[i].distance(self.embedded[j])
+        };
+        self.stencils.of(i).map(|(j, _)| j).filter(move |&j| world[i].distance(world[j]) < apart(j))
     }
 
     /// Σ w |x_ij - G e_ij|² of a point [m²]: what its neighbors do that no gradient describes.

@@ -22,8 +22,6 @@ use crate::points::Points;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
-/// Flow between two renewals at which a point is anchored in the world rather than in its past.
-const ANCHORING: f64 = 0.2;
 /// Part of the points of a piece that must have flowed before it is put where it is in the world.
 const ALL_FLOWED: f64 = 0.95;
 /// How much the rotation of a point that has flowed counts in the mean of its piece, against one that has not.
@@ -55,8 +53,9 @@ impl Part {
         let labels = self.labels();
         let mut pieces = self.pieces(&labels, positions);
         let turns: Vec<DMat3> = pieces.iter().map(|p| turn(p.gradient)).collect();
+        let anchoring = self.matter.map_or(f64::INFINITY, |m| m.anchoring());
         let frames = self.frames(&labels, &turns);
-        let targets: Vec<Target> = (0..self.len()).map(|i| self.target(i, frames[i].transpose())).collect();
+        let targets: Vec<Target> = (0..self.len()).map(|i| self.target(i, frames[i].transpose(), anchoring)).collect();
         let changes = embedding.solve(&self.stencils, &targets, &self.places);
         for (change, &label) in changes.iter().zip(&labels) {
             pieces[label as usize].change += *change;
@@ -111,13 +110,13 @@ impl Part {
     }
 
     /// What the neighborhood of a point asks for: Δe_ij = A e_ij + B x_ij.
-    fn target(&self, i: usize, back: DMat3) -> Target {
+    fn target(&self, i: usize, back: DMat3, anchoring: f64) -> Target {
         let memory = &self.memories[i];
         if memory.recent <= 0.0 {
             return Target::NOTHING;
         }
         let fit = &self.fits[i];
-        let anchored = 1.0 - (-memory.recent / ANCHORING).exp();
+        let anchored = 1.0 - (-memory.recent / anchoring).exp();
         let flow = memory.kept.inverse() * memory.plastic;
         // V⁻¹ = R F⁻¹.
         let relaxed = match memory.lost {

@@ -20,6 +20,8 @@ pub struct Memory {
     pub flow: f64,
     /// The part of it since the last renewal.
     pub recent: f64,
+    /// Accumulated plastic strain from which on it has flowed in every respect; that of its matter, not saved.
+    pub full: f64,
     /// Rotation from embedded space to the world where it flows, relative to the mean of its piece.
     pub frame: DQuat,
     /// Whether it carries no stress until the next renewal, because its neighborhood makes no sense.
@@ -35,6 +37,7 @@ impl Memory {
         prior: DMat3::IDENTITY,
         flow: 0.0,
         recent: 0.0,
+        full: FULL_FLOW,
         frame: DQuat::IDENTITY,
         lost: false,
     };
@@ -42,11 +45,11 @@ impl Memory {
     /// How much it has flowed, 0 to 1.
     #[inline]
     pub fn flowed(&self) -> f64 {
-        (self.flow / FULL_FLOW).min(1.0)
+        (self.flow / self.full).min(1.0)
     }
 }
 
-/// Accumulated plastic strain from which on matter has flowed in every respect.
+/// Accumulated plastic strain from which on soft matter has flowed in every respect.
 pub const FULL_FLOW: f64 = 0.5;
 
 impl EmbeddedModel {
