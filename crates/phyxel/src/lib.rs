@@ -53,6 +53,7 @@ mod shell_step;
 #[cfg(test)]
 mod shell_world_tests;
 mod step;
+mod surface_step;
 mod watch;
 pub mod world;
 

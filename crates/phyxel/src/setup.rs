@@ -2,6 +2,7 @@
 
 mod declared;
 mod lattice;
+mod painting;
 mod remarks;
 mod shell;
 mod skin;
@@ -37,6 +38,7 @@ use crate::surface::{Carrier, Falloff, Manner, Surfels};
 use crate::world::{Surface, World};
 use crate::{Diagnostic, Result};
 use glam::DVec3;
+use painting::painting;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -365,9 +367,15 @@ fn colored_surfels(built: &Built, count: usize, color: [u8; 3], seed: u64) -> Su
     surfels
 }
 
+/// Surfels of detail surfaces are larger by this: no pore is left between any three of them.
+const CLOSED: f32 = 1.15;
+
 /// Surfels of a body with its pattern.
 fn painted_surfels(built: &Built, spec: &BodySpec, seed: u64) -> Surfels {
     let mut surfels = colored_surfels(built, spec.surface.count, spec.color, seed);
+    if spec.surface.kind == SurfaceKind::Detail {
+        surfels.axes_u.iter_mut().chain(&mut surfels.axes_v).for_each(|axis| *axis *= CLOSED);
+    }
     if let Some(pattern) = &spec.surface.pattern {
         for (color, p) in surfels.colors.iter_mut().zip(&surfels.positions) {
             if pattern.covers(p.as_dvec3()) {
@@ -459,6 +467,7 @@ fn bind(
     mls: &MlsModel,
     shells: &ShellModel,
 ) -> Surface {
+    let paint = sampled.surfels.as_ref().and_then(|surfels| painting(surfels, spec, sampled.pose));
     let carrier = sampled.surfels.map(|mut surfels| {
         place(&mut surfels, &sampled.pose);
         let range = body.range.clone();
@@ -481,7 +490,7 @@ fn bind(
     let mesh = spec.dimensions == 3 && (spec.surface.kind == SurfaceKind::Mesh || liquid);
     let visible = spec.surface.kind != SurfaceKind::None;
     let manner = Manner { detail: spec.surface.kind == SurfaceKind::Detail, inner: spec.surface.inner };
-    Surface { carrier, skin, visible, mesh, manner, vertices: 0 }
+    Surface { carrier, skin, visible, mesh, manner, paint, vertices: 0 }
 }
 
 /// Moves surfels from the body's frame to the world.

@@ -25,7 +25,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carried, Carrier, Carriers, FlowPoints, FlowingSurface, IsoSurface, Manner, Mold, Skin, Surfels};
+use crate::surface::{Carrier, Carriers, FlowingSurface, IsoSurface, Manner, Skin};
 use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -111,6 +111,9 @@ pub struct World {
     pub(crate) scratch: Scratch,
 }
 
+/// sRGB color of a body at a place at rest [m].
+pub(crate) type Painting = Box<dyn Fn(Vec3) -> [u8; 3] + Send + Sync>;
+
 /// The drawn surface of one body.
 #[derive(Default)]
 pub(crate) struct Surface {
@@ -124,6 +127,8 @@ pub(crate) struct Surface {
     pub mesh: bool,
     /// How it behaves where matter flows.
     pub manner: Manner,
+    /// sRGB color at a place at rest [m]; None: nothing to tell apart.
+    pub paint: Option<Painting>,
     /// Vertices of that mesh in the last frame.
     pub vertices: usize,
 }
@@ -351,7 +356,7 @@ impl World {
             }
             out.bodies[b].hidden = !self.surfaces[b].visible;
             out.bodies[b].two_sided = self.shells.manages(b);
-            if self.flow.manages(b) {
+            if self.surface_flows(b) {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if self.surfaces[b].mesh {
                 let spacing = self.points.spacings.get(body.range.start).copied().unwrap_or(1.0) as f32;
@@ -404,34 +409,6 @@ impl World {
                 });
             }
         }
-    }
-
-    /// Brings the surface of what flows up to this frame; its solid parts stay carried.
-    fn follow_flow(&mut self) {
-        if !self.flow.is_active() {
-            return;
-        }
-        let flow: Vec<f32> = (0..self.points.len()).map(|i| f32::from(u8::from(self.flow.is_melted(i)))).collect();
-        let Points { rest_positions, positions, velocities, spacings, bodies, .. } = &self.points;
-        let frame_time = 1.0 / self.scene.fps;
-        let now =
-            FlowPoints { positions, spacings, bodies, flow: &flow, labels: self.flow.labels(), velocities, frame_time };
-        let mut solid: Vec<Surfels> = vec![Surfels::default(); self.bodies.len()];
-        for (b, surface) in self.surfaces.iter_mut().enumerate().filter(|(b, _)| self.flow.manages(*b)) {
-            let Some(carrier) = &mut surface.carrier else { continue };
-            let rest = FlowPoints { positions: rest_positions, ..now };
-            self.flowing.join(b as u32, carrier.rest(), &rest, surface.manner);
-            let range = self.bodies[b].range.clone();
-            let gradients = &self.scratch.gradients[range.clone()];
-            carrier.update(&positions[range.clone()], &rest_positions[range], gradients, &mut solid[b]);
-        }
-        let carriers = self.surfaces.iter().map(|s| s.carrier.as_ref());
-        let carried: Vec<Option<Carried>> =
-            carriers.zip(&solid).map(|(c, surfels)| c.map(|carrier| Carried { carrier, surfels })).collect();
-        let molds = self.colliders.list.iter().zip(&self.scene.colliders).filter(|(c, spec)| c.active && spec.mold);
-        let probes: Vec<_> = molds.map(|(c, _)| move |p: DVec3| c.distance_normal(p)).collect();
-        let molds: Vec<Mold> = probes.iter().map(|probe| Mold { probe }).collect();
-        self.flowing.update(&now, &carried, &molds);
     }
 }
 

@@ -256,8 +256,8 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         let fault = table.fault_of("kind", "only shells and bodies of the model \"mls\" have a skin of triangles");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
-    if kind == SurfaceKind::Detail && model != ModelKind::Mls {
-        let fault = table.fault_of("kind", "only bodies of the model \"mls\" have a detail surface");
+    if kind == SurfaceKind::Detail && !matches!(model, ModelKind::Mls | ModelKind::Embedded) {
+        let fault = table.fault_of("kind", "only bodies of the models \"mls\" and \"embedded\" have a detail surface");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
     let pattern = table.table("pattern")?.map(|t| read_pattern(&t)).transpose()?;

@@ -11,10 +11,10 @@ mod skin;
 
 pub use boundary::{anisotropy, exposure};
 pub use displacement::{Carrier, Falloff};
-pub use flowing::{Carried, FlowPoints, FlowingSurface, Manner, Mold};
+pub use flowing::{Carried, FlowPoints, FlowingSurface, Manner, Mold, Paint};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
-pub use remesh::{mesh_around, mesh_of_surfels};
+pub use remesh::{mesh_around, mesh_of_surfels, velocities_near};
 pub use skin::{Carriers, NEW_VERTEX, Skin};
 
 use glam::Vec3;

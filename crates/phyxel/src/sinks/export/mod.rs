@@ -6,7 +6,7 @@ mod ply;
 use super::files::{create_folder, write_whole};
 use crate::Result;
 use crate::frame::{BodyFrame, Frame, MeshFrame};
-use crate::surface::mesh_of_surfels;
+use crate::surface::{mesh_of_surfels, velocities_near};
 use glam::DVec3;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -48,6 +48,7 @@ fn meshed(body: &BodyFrame) -> Cow<'_, BodyFrame> {
     let mesh = MeshFrame {
         positions: vectors(&made.positions),
         normals: vectors(&made.normals),
+        velocities: velocities_near(&body.surfels, &made.positions),
         triangles: made.triangles,
         colors: made.colors.unwrap_or_default(),
         ..MeshFrame::default()

@@ -1,8 +1,9 @@
 //! Moves surfels with the matter and fades those of flowing matter to the implicit surface.
 
+use super::mold::{HELD, Mold};
 use super::motion::{Before, Motion, Moved};
 use super::resample::Around;
-use super::{Carried, Element, FlowingSurface, NONE, Scratch};
+use super::{Carried, Element, FlowingSurface, NONE, Paint, Scratch};
 use glam::{Mat3, Vec3, Vec3A};
 use rayon::prelude::*;
 
@@ -16,6 +17,13 @@ const FARTHEST: f32 = 1.0;
 const LOST: (f32, f32) = (0.7, 1.0);
 /// The same distance beyond which a surfel goes at once where matter has just parted or fused: new ones take its place.
 const TORN: f32 = 0.5;
+/// Surfels on molds that stand still stay where they are while the matter moves less than this in a frame [surfel spacings].
+const HOLD: f32 = 0.02;
+/// Surfels of flowing matter drawn out to this length are replaced [surfel spacings].
+const LONGEST: f32 = 3.5;
+/// Ellipses stand over an edge by this, and are at least this wide across it [of their radius].
+const OVER: f32 = 0.15;
+const NARROW: f32 = 0.35;
 /// Part of the way that an ellipse goes to its due size in a frame.
 const RESIZE: f32 = 0.25;
 /// Surfels per parallel task.
@@ -23,13 +31,16 @@ pub(super) const CHUNK: usize = 256;
 
 impl FlowingSurface {
     /// Moves all surfels with the matter. Returns how much the matter around each has flowed.
-    pub(super) fn carry(&mut self, carried: &[Option<Carried>], frame_time: f64) -> Vec<f32> {
+    pub(super) fn carry(&mut self, carried: &[Option<Carried>], frame_time: f64, molds: &[Mold]) -> Vec<f32> {
         let s = &self.scratch;
         let (labels, old_labels) = (&s.labels, &s.old_labels);
         let before = Before { positions: &self.last, spacings: &s.spacings, flow: &s.flow, labels, old_labels };
         let motion = Motion::new(before, &s.positions);
         let firsts: Vec<(u32, usize)> = self.joined.iter().map(|j| (j.body, self.first_member(j.first))).collect();
         let newcomers = &self.newcomers;
+        let still = molds.iter().all(|m| m.still);
+        let widening = self.counters.widening;
+        let hold: Vec<(u32, f32)> = self.joined.iter().map(|j| (j.body, HOLD * widening * j.spacing)).collect();
         let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map_init(Vec::new, |near, e| {
             let velocity = s.velocities.get(e.host as usize).copied().unwrap_or(Vec3::ZERO);
             if e.origin != NONE && follow_solid(e, carried, &firsts, &s.flowed) {
@@ -39,7 +50,12 @@ impl FlowingSurface {
             e.origin = NONE;
             let moved = motion.at(e.position, e.host, near);
             e.host = moved.host;
-            advect(e, &moved);
+            let short = |&(body, least): &(u32, f32)| body == e.body && moved.step.length_squared() < least * least;
+            if still && e.contact >= 1.0 && hold.iter().any(short) {
+                e.contact = HELD;
+            } else {
+                advect(e, &moved);
+            }
             // The way since the last frame; in its first one a body comes from rest.
             let way = moved.step / frame_time as f32;
             e.velocity = if frame_time > 0.0 && !newcomers.contains(&e.body) { way } else { velocity };
@@ -50,12 +66,15 @@ impl FlowingSurface {
 
     /// Fades the surfels to the implicit surface by how much the matter around them flows, and evens out those that lie on
     /// it. `alive` becomes false where the surface is gone.
-    pub(super) fn settle(&mut self, flows: &[f32], around: &[Around], alive: &mut [bool]) {
-        let (s, marks) = (&self.scratch, &self.marks);
-        if marks.is_empty() {
+    pub(super) fn settle(&mut self, flows: &[f32], around: &[Around], alive: &mut [bool], paints: &[Option<Paint>]) {
+        if self.marks.is_empty() {
             alive.fill(false);
             return;
         }
+        // At molds nothing is taken for the surface without a look.
+        let at_wall: Vec<bool> = (0..self.marks.len()).map(|i| self.marks[i].is_flowing() && self.at_wall(i)).collect();
+        let longest: Vec<(u32, f32)> = self.joined.iter().map(|j| (j.body, LONGEST * self.spacing(j.body))).collect();
+        let (s, marks) = (&self.scratch, &self.marks);
         let all = self.elements.par_iter_mut().zip(alive).zip(flows).zip(around);
         all.with_min_len(CHUNK).for_each_init(Vec::new, |list, (((e, alive), &flow), around)| {
             let mark = &marks[e.host as usize];
@@ -63,8 +82,17 @@ impl FlowingSurface {
             if s.detailed[e.host as usize] && flow == 0.0 && mark.change == 0.0 {
                 e.blend = 0.0;
             }
-            if e.origin == NONE && flow.max(e.blend) > 0.0 {
-                let fade = if mark.is_fast() { FAST_FADE } else { FADE };
+            let long = |&(body, most): &(u32, f32)| {
+                body == e.body && e.axis_u.length_squared().max(e.axis_v.length_squared()) > most * most
+            };
+            let loose = e.origin == NONE && s.detailed[e.host as usize] && mark.is_flowing();
+            let drawn_out = loose && longest.iter().any(long);
+            let flow = if drawn_out { 1.0 } else { flow };
+            if e.origin == NONE && (flow.max(e.blend) > 0.0 || at_wall[e.host as usize]) {
+                if e.blend >= 1.0 || e.contact >= 1.0 {
+                    e.slide(around.push, around.slope, paints);
+                }
+                let fade = if mark.is_fast() || drawn_out { FAST_FADE } else { FADE };
                 *alive = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), around, s, list);
             }
         });
@@ -112,16 +140,18 @@ fn settle(
     list: &mut Vec<u32>,
 ) -> bool {
     let field = &s.field;
-    let free = e.blend >= 1.0;
+    let free = e.blend >= 1.0 || e.contact >= 1.0;
     let place = if free { e.position + around.push } else { e.position };
     let local = (place.as_dvec3() - field.middle).as_vec3a();
     let farthest = FARTHEST * s.largest as f32;
     let label = s.labels[e.host as usize];
     // On a mold, or on the way there, the implicit surface has no say.
     if e.contact > 0.0 {
-        e.position = place;
+        if around.push != Vec3::ZERO {
+            (e.position, e.contact) = (place, e.contact.min(1.0));
+        }
         e.blend = flow.max(e.blend).min(e.blend + fade);
-        shape_axes(e, around.radius, e.blend.max(e.contact));
+        shape_axes(e, around, e.blend.max(e.contact.min(1.0)));
         return true;
     }
     let Some(on) = field.project(local, label, farthest, list) else {
@@ -151,12 +181,25 @@ fn settle(
     if faded >= 1.0 {
         e.body = s.bodies[on.nearest as usize];
     }
-    shape_axes(e, around.radius, faded);
+    shape_axes(e, around, faded);
     true
 }
 
 /// Turns the axes into the plane across the normal and brings their lengths nearer to what the neighbors ask for.
-fn shape_axes(e: &mut Element, radius: f32, faded: f32) {
+fn shape_axes(e: &mut Element, around: &Around, faded: f32) {
+    let (across, way) = around.edge;
+    // What has not faded whole keeps its size along the edge.
+    let radius = if faded >= 1.0 { around.radius } else { e.axis_u.length().max(e.axis_v.length()) };
+    // Steep relief of a mold has more edges than surfels could follow: there nothing is made narrower.
+    if way < radius && e.contact == 0.0 {
+        let flat = across - e.normal * e.normal.dot(across);
+        if let Some(v) = flat.try_normalize() {
+            e.axis_u = radius * e.normal.cross(v);
+            e.axis_v = (way + OVER * radius).clamp(NARROW * radius, radius) * v;
+            return;
+        }
+    }
+    let radius = around.radius;
     let n = Vec3A::from(e.normal);
     let flat = |a: Vec3| Vec3A::from(a) - n * n.dot(a.into());
     let (long_u, long_v) = (e.axis_u.length(), e.axis_v.length());

@@ -10,7 +10,7 @@
 
 use crate::linalg::{SymmetricEigen, outer};
 use crate::neighbors::{Grid, Neighborhoods};
-use glam::{DMat3, DVec3, Mat3A, Vec3A};
+use glam::{DMat3, DVec3, Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Neighbors that shape a point's kernel are nearer than this [spacings].
@@ -26,7 +26,7 @@ const ALIKE: f64 = 0.25;
 /// Part of the difference between a point's shift and its layer's that is smoothed away.
 const SMOOTH: f64 = 0.9;
 /// Density at the surface.
-const ISO: f32 = 0.5;
+pub(super) const ISO: f32 = 0.5;
 /// Points per parallel task.
 const CHUNK: usize = 128;
 
@@ -49,10 +49,21 @@ pub(super) struct Field {
     pub smoothed: Vec<DVec3>,
     /// Piece of each point: only those of one piece make a surface together.
     labels: Vec<u32>,
+    /// The point that each kernel belongs to: itself, or what it mirrors.
+    owners: Vec<u32>,
     /// Where f32 coordinates count from [m].
     pub middle: DVec3,
     /// Radius of the largest kernel [m].
     reach: f64,
+}
+
+/// A point mirrored behind a wall: it fills the field there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Echo {
+    /// [m].
+    pub position: DVec3,
+    /// The point that it mirrors.
+    pub owner: u32,
 }
 
 /// What is known of a point's neighborhood.
@@ -86,10 +97,16 @@ pub(super) struct Projected {
 }
 
 impl Field {
-    /// The field of points with their spacings [m] and pieces.
-    pub fn build(&mut self, positions: &[DVec3], spacings: &[f64], labels: &[u32]) {
+    /// The field of points with their spacings [m] and pieces, and of echoes.
+    pub fn build(&mut self, points: &[DVec3], spacings: &[f64], labels: &[u32], echoes: &[Echo]) {
+        let owner = |e: &Echo| e.owner as usize;
+        let positions: Vec<DVec3> = points.iter().copied().chain(echoes.iter().map(|e| e.position)).collect();
+        let spacings: Vec<f64> = spacings.iter().copied().chain(echoes.iter().map(|e| spacings[owner(e)])).collect();
         self.labels.clear();
-        self.labels.extend_from_slice(labels);
+        self.labels.extend(labels.iter().copied().chain(echoes.iter().map(|e| labels[owner(e)])));
+        self.owners.clear();
+        self.owners.extend((0..points.len() as u32).chain(echoes.iter().map(|e| e.owner)));
+        let (positions, spacings, labels) = (&positions[..], &spacings[..], &self.labels[..]);
         let radii: Vec<f64> = spacings.iter().map(|a| NEAR * a).collect();
         let near = Neighborhoods::with_radii(positions, &radii);
         let shapes: Vec<Shape> = (0..positions.len())
@@ -175,7 +192,11 @@ impl Field {
                 return None;
             }
             if step.abs() < 0.01 * farthest {
-                return Some(Projected { position: x, normal: -at.gradient / slope, nearest: nearest? });
+                return Some(Projected {
+                    position: x,
+                    normal: -at.gradient / slope,
+                    nearest: self.owners[nearest? as usize],
+                });
             }
         }
         None
@@ -189,7 +210,14 @@ impl Field {
                 best = (r2, Some(j as u32));
             }
         });
-        best.1
+        best.1.map(|j| self.owners[j as usize])
+    }
+
+    /// Density of a piece at a place [m].
+    pub fn density_at(&self, p: Vec3, label: u32, list: &mut Vec<u32>) -> f32 {
+        let local = (p.as_dvec3() - self.middle).as_vec3a();
+        self.gather(local, label, 0.0, list);
+        self.sample(local, list).density
     }
 
     /// Whether there is matter of a piece at `p` (relative to `middle`), or hardly any.
@@ -289,7 +317,7 @@ mod tests {
     /// Mean and rms of the height of the upper surface above the uppermost layer, and how many places found none.
     fn surface(points: &[DVec3]) -> [f32; 3] {
         let mut field = Field::default();
-        field.build(points, &vec![1.0; points.len()], &vec![0; points.len()]);
+        field.build(points, &vec![1.0; points.len()], &vec![0; points.len()], &[]);
         let mut list = Vec::new();
         let mut heights = Vec::new();
         let mut lost = 0.0;
@@ -324,13 +352,13 @@ mod tests {
     #[test]
     fn a_lone_point_is_a_drop_and_nothing_is_nothing() {
         let mut field = Field::default();
-        field.build(&[DVec3::ONE], &[2.0], &[0]);
+        field.build(&[DVec3::ONE], &[2.0], &[0], &[]);
         let on = field.project(Vec3A::new(0.5, 1.0, 0.5), 0, 2.0, &mut Vec::new()).unwrap();
         assert!((on.position.length() - 1.0).abs() < 0.1, "{}", on.position.length());
         assert!(on.normal.dot(on.position.normalize()) > 0.999);
-        field.build(&[], &[], &[]);
+        field.build(&[], &[], &[], &[]);
         assert!(field.project(Vec3A::ZERO, 0, 1.0, &mut Vec::new()).is_none());
-        field.build(&[DVec3::NAN, DVec3::ONE], &[1.0, f64::NAN], &[0, 0]);
+        field.build(&[DVec3::NAN, DVec3::ONE], &[1.0, f64::NAN], &[0, 0], &[]);
         field.project(Vec3A::ZERO, 0, 1.0, &mut Vec::new());
     }
 
@@ -338,7 +366,7 @@ mod tests {
     fn the_gradient_is_that_of_the_density() {
         let points = slab(3, 0.25);
         let mut field = Field::default();
-        field.build(&points, &vec![1.0; points.len()], &vec![0; points.len()]);
+        field.build(&points, &vec![1.0; points.len()], &vec![0; points.len()], &[]);
         let (mut list, p) = (Vec::new(), Vec3A::new(0.3, 1.2, -0.2));
         field.gather(p, 0, 0.1, &mut list);
         let at = field.sample(p, &list);

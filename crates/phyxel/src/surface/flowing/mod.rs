@@ -17,6 +17,7 @@ mod carry;
 mod field;
 mod mold;
 mod motion;
+mod paint;
 mod resample;
 mod state;
 #[cfg(test)]
@@ -26,9 +27,11 @@ mod topology;
 use super::{Carrier, Surfels};
 use crate::neighbors::Grid;
 use bytemuck::{Pod, Zeroable};
-use field::Field;
+use field::{Echo, Field};
 use glam::{DVec3, Vec3};
 pub use mold::{Mold, Probe};
+pub use paint::Paint;
+use paint::Surroundings;
 use rayon::prelude::*;
 pub(super) use resample::spacing_of;
 use topology::Mark;
@@ -56,12 +59,14 @@ pub struct FlowPoints<'a> {
 }
 
 /// The surfels of a body as its solid part carries them now.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Carried<'a> {
     /// What carries them; its points are numbered from the first of the body.
     pub carrier: &'a Carrier,
     /// What `Carrier::update` gave for this frame.
     pub surfels: &'a Surfels,
+    /// What is painted on the body; None: nothing to tell apart.
+    pub paint: Option<Paint<'a>>,
 }
 
 /// How the surface of a body behaves.
@@ -116,10 +121,13 @@ struct Element {
     blend: f32,
     /// The member that is nearest, of the piece that the surfel belongs to.
     host: u32,
-    /// 1 on the surface of a mold, 0 free.
+    /// 1 on the surface of a mold, 0.5 on the way there, 0 free.
     contact: f32,
     /// [m/s].
     velocity: Vec3,
+    /// Where the surface comes from: a place of a body at rest [m], and the body; `NONE` for what appeared in a break.
+    reference: Vec3,
+    source: u32,
 }
 
 /// One body of the surface.
@@ -177,6 +185,8 @@ struct Scratch {
     velocities: Vec<Vec3>,
     /// Distance of each to each mold [m].
     walls: Vec<Vec<f64>>,
+    /// Those near a mold, mirrored.
+    echoes: Vec<Echo>,
     /// Largest spacing [m].
     largest: f64,
     field: Field,
@@ -232,6 +242,8 @@ impl FlowingSurface {
                 host: hosts[s],
                 contact: 0.0,
                 velocity: Vec3::ZERO,
+                reference: surfels.positions[s],
+                source: body,
             });
             self.counters.next_id = self.counters.next_id.wrapping_add(1);
         }
@@ -246,17 +258,19 @@ impl FlowingSurface {
             return;
         }
         self.gather(points);
-        let Scratch { positions, spacings, labels, field, .. } = &mut self.scratch;
-        field.build(positions, spacings, labels);
         self.approach(molds);
-        let flows = self.carry(carried, points.frame_time);
+        let Scratch { positions, spacings, labels, echoes, field, .. } = &mut self.scratch;
+        field.build(positions, spacings, labels, echoes);
+        let flows = self.carry(carried, points.frame_time, molds);
+        let paints: Vec<Option<Paint>> = carried.iter().map(|c| c.and_then(|c| c.paint)).collect();
+        let world = Surroundings { molds, paints: &paints };
         let mut cover = self.cover();
         let around = self.look_around(&cover);
-        self.settle(&flows, &around, &mut cover.alive);
+        self.settle(&flows, &around, &mut cover.alive, &paints);
         self.press(molds);
         self.thin(&around, &mut cover);
-        self.fill(&around, &mut cover, molds);
-        self.seed(&mut cover, molds);
+        self.fill(&around, &mut cover, world);
+        self.seed(&mut cover, world);
         self.finish(&cover);
         self.last.clone_from(&self.scratch.positions);
         self.newcomers.clear();

@@ -1,35 +1,40 @@
 //! The contact surface of [MKN04] 5.2.3: flowing matter takes the print of molds, far finer than its points.
 //!
-//! A surfel that has entered a mold is put on the mold's surface and takes its normal. One that is near is drawn to it where the
-//! matter has come to the wall: points cannot fill relief finer than their spacing, and surfels that only happen to cross would
-//! leave it empty. The way there is taken in steps, so that no crack opens at the front. While it touches, the implicit surface
-//! has no say over a surfel; once the matter is solid the print is its detail and moves with it.
+//! Points at a wall cannot fill relief finer than their spacing. So the wall is taken as a mirror: every point near it has echoes
+//! behind it, which join in the implicit field. Where that field is full at the wall, the wall is the surface; elsewhere the
+//! surface is that of the field, which meets the wall at a right angle. So there is one closed surface, without a loose film at
+//! its rim. Surfels take the way to the wall in steps, so that no crack opens at the front. While one touches, the implicit
+//! surface has no say over it; once the matter is solid the print is its detail and moves with it.
 
-use super::resample::Cover;
+use super::field::{Echo, Field, ISO};
 use super::{Element, FlowingSurface, NONE};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-/// Farthest that a surfel inside a mold is led out, and that a point may be off the wall for its surfels to be drawn there
-/// [spacings].
-const FARTHEST: f64 = 1.0;
-/// Surfels nearer than this are drawn to the wall, those nearer by `FULL` wholly [spacings].
-const WETTING: f64 = 0.6;
-const FULL: f64 = 0.3;
+/// Points nearer to a wall than this have echoes [spacings]: the field of points at that distance and of their echoes is just
+/// empty between them.
+const WALL: f64 = 1.2;
+/// Distance of the first echo from its point, and of the second from the first [spacings].
+const ECHO: (f64, f64) = (1.0, 1.4);
+const SECOND: f64 = 0.9;
+/// Surfels nearer than this may be drawn to the wall [spacings].
+const WETTING: f64 = 0.8;
+/// Surfels of points farther from all molds than this are not asked [spacings].
+const ASKED: f64 = WALL + WETTING;
+/// Farthest that a surfel inside a mold is led out [spacings].
+const FARTHEST: f64 = 1.5;
+/// A surfel on the wall stays there down to this density; others come from `ISO` on.
+const KEPT: f32 = 0.4;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
 const INSIDE: f64 = 0.05;
-/// Surfels farther than this from all points are not held by a mold [spacings].
-const LEFT: f64 = 1.6;
+/// Surfels on their way to a wall face it with at least this cosine; free surface beside a wall does not.
+const FACING: f32 = 0.3;
 /// Longest step toward the wall in a frame [spacings].
 const STEP: f64 = 0.12;
-/// Surface grows along a mold only this near to a point at the wall [spacings] ...
-const BACKED: f64 = 1.15;
-/// ... and where no surfel lies beneath, that is on its way there, within this depth [spacings] and this far aside [surfel
-/// spacings].
-const BENEATH: f64 = 0.7;
-const ASIDE: f32 = 1.0;
+/// Contact of a surfel that has not moved on a mold that stands still: it is where it was.
+pub(super) const HELD: f32 = 2.0;
 
 /// Signed distance [m], positive outside of the mold, and unit outward normal at a place [m].
 pub type Probe<'a> = &'a (dyn Fn(DVec3) -> (f64, DVec3) + Sync);
@@ -39,17 +44,51 @@ pub type Probe<'a> = &'a (dyn Fn(DVec3) -> (f64, DVec3) + Sync);
 pub struct Mold<'a> {
     /// Its signed distance and normal.
     pub probe: Probe<'a>,
+    /// Whether it is where it was at the last update.
+    pub still: bool,
+}
+
+/// A place on the surface, free or on a mold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Landing {
+    /// [m].
+    pub position: Vec3,
+    /// Unit outward normal.
+    pub normal: Vec3,
+    pub host: u32,
+    /// 1 on a mold, else 0.
+    pub contact: f32,
 }
 
 impl FlowingSurface {
-    /// Distance of each member to each mold [m]; infinite where it does not matter.
+    /// Finds how far each member is from each mold, and the echoes of those near one.
     pub(super) fn approach(&mut self, molds: &[Mold]) {
+        let (s, marks) = (&self.scratch, &self.marks);
+        let asked = |i: usize| s.detailed[i] && marks[i].is_flowing();
+        let mut echoes = Vec::new();
+        let mut walls = Vec::new();
+        for mold in molds {
+            let one = |i: usize| if asked(i) { (mold.probe)(s.positions[i]) } else { (f64::INFINITY, DVec3::ZERO) };
+            let near: Vec<(f64, DVec3)> = (0..s.positions.len()).into_par_iter().with_min_len(32).map(one).collect();
+            for (i, &(distance, normal)) in near.iter().enumerate() {
+                let a = s.spacings[i];
+                if distance.abs() < WALL * a {
+                    let first = (2.0 * distance).clamp(ECHO.0 * a, ECHO.1 * a);
+                    let places = [first, first + SECOND * a].map(|way| s.positions[i] - way * normal);
+                    // Beyond a thin wall there is no echo.
+                    let behind = places.into_iter().take_while(|p| (mold.probe)(*p).0 < 0.0);
+                    echoes.extend(behind.map(|position| Echo { position, owner: i as u32 }));
+                }
+            }
+            walls.push(near.into_iter().map(|n| n.0).collect());
+        }
+        (self.scratch.walls, self.scratch.echoes) = (walls, echoes);
+    }
+
+    /// Whether surfels of a member are asked for molds.
+    pub(super) fn at_wall(&self, host: usize) -> bool {
         let s = &self.scratch;
-        let near = molds.iter().map(|mold| {
-            let one = |i: usize| if s.detailed[i] { (mold.probe)(s.positions[i]).0 } else { f64::INFINITY };
-            (0..s.positions.len()).into_par_iter().with_min_len(32).map(one).collect()
-        });
-        self.scratch.walls = near.collect();
+        s.walls.iter().any(|w| w[host] < ASKED * s.spacings[host])
     }
 
     /// Puts surfels on the molds that they touch.
@@ -59,92 +98,90 @@ impl FlowingSurface {
             return;
         }
         let all = self.elements.par_iter_mut().with_min_len(super::carry::CHUNK);
-        all.filter(|e| e.origin == NONE).for_each(|e| {
+        all.filter(|e| e.origin == NONE).for_each_init(Vec::new, |list, e| {
             let h = e.host as usize;
             // What is solid keeps its print wherever the mold goes.
             if !s.detailed[h] || !marks[h].is_flowing() {
                 e.contact = 0.0;
                 return;
             }
-            let spacing = s.spacings[h];
-            // Where the matter has left the wall nothing stays behind.
-            if e.position.as_dvec3().distance_squared(s.positions[h]) > (LEFT * spacing).powi(2) {
-                e.contact = 0.0;
+            let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
+            if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], list) >= KEPT {
+                e.contact = 1.0;
                 return;
             }
             let mut contact = 0f32;
             for (mold, walls) in molds.iter().zip(&s.walls) {
-                if walls[h] < (FARTHEST + WETTING) * spacing {
-                    contact = contact.max(press(e, mold, walls[h], spacing));
+                if walls[h] < ASKED * s.spacings[h] {
+                    contact = contact.max(press(e, mold, s.spacings[h], (&s.field, s.labels[h]), list));
                 }
             }
             e.contact = contact;
         });
     }
 
-    /// A surfel like its parent near another place on the mold that it touches, if matter stands behind it there.
-    pub(super) fn place_on_mold(
+    /// Where surface of a piece lies next to a place [m]: on a mold where matter fills it to the wall and that faces about as
+    /// `toward` (None: however it faces), else on the implicit surface, at most `farthest` [m] off. `host` is a point near.
+    pub(super) fn land(
         &self,
-        parent: &Element,
-        place: Vec3,
+        (place, toward): (DVec3, Option<Vec3>),
+        host: usize,
+        farthest: f32,
         molds: &[Mold],
-        cover: &Cover,
-    ) -> Option<(Vec3, Vec3, u32)> {
+        list: &mut Vec<u32>,
+    ) -> Option<Landing> {
         let s = &self.scratch;
-        let spacing = s.spacings.get(parent.host as usize).copied()?;
-        let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
-        for (k, mold) in molds.iter().enumerate() {
-            let Some((p, normal)) = on_mold(mold, place.as_dvec3(), WETTING * spacing) else { continue };
-            let moved = p.distance(place.as_dvec3());
-            if best.is_none_or(|b| moved < b.2) {
-                best = Some((p, normal, moved, k));
+        let (a, label) = (s.spacings[host], s.labels[host]);
+        let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
+        let mut best: Option<(DVec3, DVec3, f64)> = None;
+        for k in (0..molds.len()).filter(near) {
+            let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
+            let moved = p.distance(place);
+            if toward.is_some_and(|t| t.dot(-normal.as_vec3()) < FACING) {
+                continue;
+            }
+            let mut filled = || s.field.density_at(p.as_vec3(), label, list) >= ISO;
+            if best.is_none_or(|b| moved < b.2) && filled() {
+                best = Some((p, normal, moved));
             }
         }
-        let (p, normal, _, mold) = best?;
         // Where two molds meet, the surface of one ends in the other.
-        if molds.iter().any(|other| (other.probe)(p).0 < -INSIDE * spacing) {
-            return None;
+        let covered = |p: DVec3| (0..molds.len()).filter(near).any(|k| (molds[k].probe)(p).0 < -INSIDE * a);
+        if let Some((p, normal, _)) = best {
+            let host = s.field.nearest_within(p, label, FARTHEST * a)?;
+            let (position, normal) = (p.as_vec3(), -normal.as_vec3());
+            return (!covered(p)).then_some(Landing { position, normal, host, contact: 1.0 });
         }
-        let host = s.field.nearest_within(p, s.labels[parent.host as usize], BACKED * spacing)?;
-        if s.walls[mold][host as usize] > FARTHEST * spacing {
-            return None;
-        }
-        let (p, normal) = (p.as_vec3(), -normal.as_vec3());
-        let aside = ASIDE * self.spacing(parent.body);
-        let mut beneath = false;
-        cover.near(&self.elements, p, (BENEATH * spacing) as f32, |j, offset| {
-            let e = &self.elements[j as usize];
-            let across = offset - normal * normal.dot(offset);
-            beneath |= e.contact < 1.0 && e.normal.dot(normal) > 0.0 && across.length() < aside;
-        });
-        (!beneath).then_some((p, normal, host))
+        let on = s.field.project((place - s.field.middle).as_vec3a(), label, farthest, list)?;
+        let position = Vec3::from(on.position) + s.field.middle.as_vec3();
+        let free = !covered(position.as_dvec3());
+        free.then_some(Landing { position, normal: on.normal.into(), host: on.nearest, contact: 0.0 })
     }
 }
 
 /// Presses a surfel on a mold; returns how much it touches, 0 ..= 1.
-fn press(e: &mut Element, mold: &Mold, wall: f64, spacing: f64) -> f32 {
+fn press(e: &mut Element, mold: &Mold, spacing: f64, (field, label): (&Field, u32), list: &mut Vec<u32>) -> f32 {
     let p = e.position.as_dvec3();
     let (distance, normal) = (mold.probe)(p);
-    let near = (WETTING * spacing - distance) / (FULL * spacing);
-    if near <= 0.0 || distance < -FARTHEST * spacing || (distance > 0.0 && wall > FARTHEST * spacing) {
+    if distance > WETTING * spacing || distance < -FARTHEST * spacing {
         return 0.0;
     }
-    let t = near.min(1.0);
-    let share = t * t * (3.0 - 2.0 * t);
-    let free = e.contact >= 1.0 || distance < 0.0;
-    let whole = free || distance < STEP * spacing;
-    if share >= 1.0
-        && whole
-        && let Some((p, normal)) = lead(mold, p, (distance, normal), FARTHEST * spacing)
-    {
-        (e.position, e.normal) = (p.as_vec3(), -normal.as_vec3());
+    let Some((wall, outward)) = lead(mold, p, (distance, normal), FARTHEST * spacing) else { return 0.0 };
+    let touches = e.contact > 0.0;
+    let faces = e.normal.dot(-outward.as_vec3()) > FACING;
+    let filled = (touches || faces || distance < 0.0)
+        && field.density_at(wall.as_vec3(), label, list) >= if touches { KEPT } else { ISO };
+    if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
+        (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);
-        return 1.0;
+        return if filled { 1.0 } else { 0.0 };
     }
-    let step = (share * distance).clamp(-FARTHEST * spacing, STEP * spacing);
+    if !filled {
+        return 0.0;
+    }
+    let step = STEP * spacing;
     e.position = (p - step * normal).as_vec3();
-    let part = (step / distance.max(1e-9 * spacing)).clamp(0.0, 1.0) as f32;
-    let blended = e.normal + part * (-normal.as_vec3() - e.normal);
+    let blended = e.normal + (step / distance) as f32 * (-normal.as_vec3() - e.normal);
     e.normal = blended.try_normalize().unwrap_or(e.normal);
     turn_axes(e);
     // Not yet on the wall: the implicit surface must not take it back.
@@ -153,7 +190,8 @@ fn press(e: &mut Element, mold: &Mold, wall: f64, spacing: f64) -> f32 {
 
 /// The place on a mold next to `p`, and the mold's normal there; None if it is farther than `farthest` [m].
 fn on_mold(mold: &Mold, p: DVec3, farthest: f64) -> Option<(DVec3, DVec3)> {
-    lead(mold, p, (mold.probe)(p), farthest)
+    let known = (mold.probe)(p);
+    if known.0.abs() > farthest { None } else { lead(mold, p, known, farthest) }
 }
 
 /// The same from what is known at `p`.

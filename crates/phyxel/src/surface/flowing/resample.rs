@@ -5,16 +5,18 @@
 //! rest stays as it is.
 
 use super::carry::CHUNK;
-use super::{Element, FlowingSurface, Mold, NONE, Scratch};
+use super::mold::Landing;
+use super::paint::{Surroundings, slope_around};
+use super::{Element, FlowingSurface, Mold, NONE};
 use crate::neighbors::Grid;
 use crate::random::Random;
 use crate::surface::Surfels;
-use glam::{DVec3, IVec3, Vec3};
+use glam::{DVec3, IVec3, Mat3, Vec3};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Surfels that act on one another are nearer than this [surfel spacings].
-const SEEN: f32 = 1.8;
+pub(super) const SEEN: f32 = 1.8;
 /// Nearer ones are crowded.
 const CROWDED: f32 = 0.5;
 /// A new surfel has this much room.
@@ -22,7 +24,7 @@ const ROOM: f32 = 0.75;
 /// Range and strength of the mutual push, and its bounds per frame [surfel spacings].
 const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
 /// Normals of the same side of a surface have at least this cosine.
-const SAME_SIDE: f32 = 0.3;
+pub(super) const SAME_SIDE: f32 = 0.3;
 /// Directions in which a surfel looks for a gap.
 const LOOKS: usize = 7;
 /// How often in a frame new surfels look for gaps in turn.
@@ -38,8 +40,12 @@ const SHARE: u32 = 4;
 pub(super) struct Around {
     /// Step away from the others [m].
     pub push: Vec3,
+    /// How the place at rest changes along the surface.
+    pub slope: Mat3,
     /// Half-axis that closes the surface [m].
     pub radius: f32,
+    /// Unit direction across the nearest edge, and how far it is [m]; zero where there is none.
+    pub edge: (Vec3, f32),
     /// Distance to the nearest [m], and which it is.
     nearest: (f32, u32),
     /// Places of gaps [m].
@@ -78,14 +84,23 @@ impl FlowingSurface {
                 return Around::default();
             }
             let (spacing, own) = (self.spacing(e.body), self.label(e));
+            let free = e.blend >= 1.0 || e.contact >= 1.0;
+            let mut edge = (Vec3::ZERO, SEEN * spacing);
             seen.clear();
             cover.grid.for_each_within(e.position.as_dvec3(), f64::from(SEEN * spacing), |j, _| {
                 let other = &self.elements[j];
-                if j != i && other.normal.dot(e.normal) > SAME_SIDE && self.label(other) == own {
-                    seen.push((other.position - e.position, j as u32));
+                if j == i || self.label(other) != own {
+                    return;
+                }
+                let offset = other.position - e.position;
+                if other.normal.dot(e.normal) > SAME_SIDE {
+                    seen.push((offset, j as u32));
+                } else {
+                    edge = nearer_edge(edge, e, other.normal, offset, spacing);
                 }
             });
-            look(e, spacing, seen)
+            let slope = if free { slope_around(e, spacing, seen, &self.elements) } else { Mat3::ZERO };
+            Around { slope, edge, ..look(e, spacing, seen) }
         })
         .collect()
     }
@@ -94,7 +109,7 @@ impl FlowingSurface {
     pub(super) fn thin(&self, around: &[Around], cover: &mut Cover) {
         for i in (0..around.len()).rev() {
             let (e, (distance, other)) = (&self.elements[i], around[i].nearest);
-            let free = e.origin == NONE && e.blend >= 1.0 && other != NONE;
+            let free = e.origin == NONE && (e.blend >= 1.0 || e.contact >= 1.0) && other != NONE;
             if free && distance < CROWDED * self.spacing(e.body) && cover.alive[other as usize] {
                 cover.alive[i] = false;
             }
@@ -102,7 +117,7 @@ impl FlowingSurface {
     }
 
     /// Fills gaps, from old surfels to new ones and on.
-    pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover, molds: &[Mold]) {
+    pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover, world: Surroundings) {
         let mut wanted: Vec<(u32, Vec3)> = Vec::new();
         for (i, a) in around.iter().enumerate() {
             let e = &self.elements[i];
@@ -110,35 +125,33 @@ impl FlowingSurface {
                 wanted.extend(a.gaps.iter().flatten().map(|&p| (i as u32, p)));
             }
         }
-        self.fill_from(wanted, cover, molds);
+        self.fill_from(wanted, cover, world);
     }
 
     /// Puts surfels where the surface around points that flow has none.
-    pub(super) fn seed(&mut self, cover: &mut Cover, molds: &[Mold]) {
+    pub(super) fn seed(&mut self, cover: &mut Cover, world: Surroundings) {
         let turn = self.counters.frame % SHARE;
         let s = &self.scratch;
         let points = (0..s.positions.len() as u32).into_par_iter().with_min_len(CHUNK);
-        let found: Vec<Vec<(Vec3, Vec3, u32)>> = points
+        let found: Vec<Vec<Landing>> = points
             .map_init(Vec::new, |list, i| {
-                let fresh = self.marks[i as usize].fresh > 0;
-                let looks = fresh || (i % SHARE == turn && s.flow[i as usize] > 0.0);
-                if looks { self.uncovered(i as usize, cover, list) } else { Vec::new() }
+                let (mark, point) = (&self.marks[i as usize], i as usize);
+                let flows = s.flow[point] > 0.0 || (mark.is_flowing() && self.at_wall(point));
+                let looks = mark.fresh > 0 || (i % SHARE == turn && flows);
+                if looks { self.uncovered(point, cover, world.molds, list) } else { Vec::new() }
             })
             .collect();
         let mut wanted = Vec::new();
-        for (position, normal, host) in found.into_iter().flatten() {
-            let body = self.scratch.bodies[host as usize];
-            let spacing = self.spacing(body);
-            if !cover.taken(&self.elements, position, normal, ROOM * spacing) {
-                let fresh = self.marks[host as usize].fresh > 0;
-                let color = self.color_near(position, body, fresh, cover);
-                let velocity = self.scratch.velocities[host as usize];
-                let i =
-                    self.add(Element { position, body, host, color, velocity, ..new_element(normal, spacing) }, cover);
+        for on in found.into_iter().flatten() {
+            let spacing = self.spacing(self.scratch.bodies[on.host as usize]);
+            if !cover.taken(&self.elements, on.position, on.normal, ROOM * spacing) {
+                let mut e = self.element_at(on, spacing, self.scratch.velocities[on.host as usize]);
+                self.paint(&mut e, None, cover, world.paints);
+                let i = self.add(e, cover);
                 wanted.extend(self.gaps_around(i, cover));
             }
         }
-        self.fill_from(wanted, cover, molds);
+        self.fill_from(wanted, cover, world);
     }
 
     /// Drops what does not stay, and widens the spacing while there are too many.
@@ -166,12 +179,11 @@ impl FlowingSurface {
     }
 
     /// Adds surfels at places wanted by others, as long as there is room; new ones want more in turn.
-    fn fill_from(&mut self, mut wanted: Vec<(u32, Vec3)>, cover: &mut Cover, molds: &[Mold]) {
+    fn fill_from(&mut self, mut wanted: Vec<(u32, Vec3)>, cover: &mut Cover, world: Surroundings) {
         for _ in 0..ROUNDS {
             if wanted.is_empty() {
                 break;
             }
-            let s = &self.scratch;
             let looked = &*cover;
             let placed: Vec<Option<Element>> = wanted
                 .par_iter()
@@ -179,12 +191,11 @@ impl FlowingSurface {
                 .map_init(Vec::new, |list, &(parent, place)| {
                     let e = &self.elements[parent as usize];
                     let spacing = self.spacing(e.body);
-                    let on_mold = if e.contact >= 1.0 { self.place_on_mold(e, place, molds, looked) } else { None };
-                    if let Some((position, normal, host)) = on_mold {
-                        let (child, body) = (new_element(normal, spacing), s.bodies[host as usize]);
-                        return Some(Element { position, body, host, contact: 1.0, ..like(e, child) });
-                    }
-                    place_child(e, place, spacing, s, list)
+                    let toward = (e.contact < 1.0).then_some(e.normal);
+                    let on = self.land((place.as_dvec3(), toward), e.host as usize, spacing, world.molds, list)?;
+                    let mut child = self.element_at(on, spacing, e.velocity);
+                    self.paint(&mut child, Some(e), looked, world.paints);
+                    Some(child)
                 })
                 .collect();
             wanted.clear();
@@ -221,45 +232,41 @@ impl FlowingSurface {
         look(e, spacing, &seen).gaps.iter().flatten().map(|&p| (i, p)).collect()
     }
 
-    /// Uncovered places on the surface around a point: position, normal, nearest point.
-    fn uncovered(&self, point: usize, cover: &Cover, list: &mut Vec<u32>) -> Vec<(Vec3, Vec3, u32)> {
+    /// Uncovered places on the surface around a point.
+    fn uncovered(&self, point: usize, cover: &Cover, molds: &[Mold], list: &mut Vec<u32>) -> Vec<Landing> {
         let s = &self.scratch;
         let (inward, spacing) = (s.field.inward[point], s.spacings[point] as f32);
         let depth = inward.length();
         let mut found = Vec::new();
-        // Points whose neighbors lie all around have no surface.
-        if depth < 0.15 && s.field.company[point] > 0.9 {
+        // Points whose neighbors lie all around have no surface, unless echoes of a wall are among them.
+        let inside = depth < 0.15 && s.field.company[point] > 0.9;
+        let wall = self.at_wall(point);
+        if inside && !wall {
             return found;
         }
         for k in 0..RAYS {
             let ray = spiral(k, RAYS);
-            if inward.dot(ray) > 0.3 * depth {
+            if !wall && inward.dot(ray) > 0.3 * depth {
                 continue;
             }
             let start = s.field.smoothed[point] + 0.6 * s.spacings[point] * ray;
             let mut covered = false;
             cover.near(&self.elements, start.as_vec3(), 0.25 * spacing, |_, _| covered = true);
-            if covered {
-                continue;
-            }
-            let local = (start - s.field.middle).as_vec3a();
-            if let Some(on) = s.field.project(local, s.labels[point], 0.7 * spacing, list) {
-                let position = Vec3::from(on.position) + s.field.middle.as_vec3();
-                found.push((position, on.normal.into(), on.nearest));
+            if !covered {
+                found.extend(self.land((start, Some(ray.as_vec3())), point, 0.7 * spacing, molds, list));
             }
         }
         found
     }
 
-    /// Color of new surface: that of the inside of the body where it has just broken, else that of the surfel nearest to a place.
-    fn color_near(&self, p: Vec3, body: u32, fresh: bool, cover: &Cover) -> [u8; 4] {
-        let own = || self.joined.iter().find(|j| j.body == body).map(|j| j.inner);
-        if let Some(inner) = own().filter(|c| fresh && c[3] != 0) {
-            return inner;
-        }
-        let nearest = cover.grid.nearest(p.as_dvec3()).map(|(j, _)| self.elements[j].color);
-        let own = || self.joined.iter().find(|j| j.body == body).map(|j| j.color);
-        nearest.or_else(own).unwrap_or([128, 128, 128, 0])
+    /// A new surfel.
+    fn element_at(&self, on: Landing, spacing: f32, velocity: Vec3) -> Element {
+        let Landing { position, normal, host, contact } = on;
+        let (x, y) = normal.any_orthonormal_pair();
+        let (axis_u, axis_v) = (spacing * x, spacing * y);
+        let body = self.scratch.bodies[host as usize];
+        let place = Element { position, normal, axis_u, axis_v, host, body, ..bytemuck::Zeroable::zeroed() };
+        Element { contact, velocity, origin: NONE, blend: 1.0, ..place }
     }
 }
 
@@ -284,6 +291,11 @@ impl Cover {
                 }
             }
         }
+    }
+
+    /// The surfel of the start of the frame that is nearest to a place [m].
+    pub(super) fn nearest(&self, p: Vec3) -> Option<usize> {
+        self.grid.nearest(p.as_dvec3()).map(|(j, _)| j)
     }
 
     /// Whether a surfel of the same side is nearer than `room` [m].
@@ -337,8 +349,22 @@ fn look(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> Around {
     }
     push = (push - e.normal * e.normal.dot(push)) * strength * spacing;
     push = if push.length() < least * spacing { Vec3::ZERO } else { push.clamp_length_max(most * spacing) };
-    let radius = (0.8 * six[5]).clamp(0.8 * spacing, 1.5 * spacing);
-    Around { push, radius, nearest, gaps: gaps(e, spacing, seen) }
+    let radius = (0.9 * six[5]).clamp(0.9 * spacing, 1.6 * spacing);
+    Around { push, radius, nearest, gaps: gaps(e, spacing, seen), ..Around::default() }
+}
+
+/// The nearer one of a known edge and the one at which the plane of another surfel cuts that of this one. Only where the surface
+/// is convex: there discs would stand over.
+fn nearer_edge(known: (Vec3, f32), e: &Element, normal: Vec3, offset: Vec3, spacing: f32) -> (Vec3, f32) {
+    let across = normal - e.normal * e.normal.dot(normal);
+    let slant = across.length();
+    let behind = normal.dot(offset);
+    // The other must lie behind this one's plane too; opposite sides of a sheet have no edge.
+    if slant < 0.5 || behind < -0.2 * spacing || e.normal.dot(offset) > 0.2 * spacing {
+        return known;
+    }
+    let way = behind.max(0.0) / slant;
+    if way < known.1 { (across / slant, way) } else { known }
 }
 
 /// Up to two places, one spacing away, with no surfel near.
@@ -360,27 +386,6 @@ fn gaps(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> [Option<Vec3>; 2] {
         }
     }
     found
-}
-
-/// A surfel like its parent near another place, on the implicit surface.
-fn place_child(parent: &Element, place: Vec3, spacing: f32, s: &Scratch, list: &mut Vec<u32>) -> Option<Element> {
-    let label = s.labels[parent.host as usize];
-    let on = s.field.project((place.as_dvec3() - s.field.middle).as_vec3a(), label, spacing, list)?;
-    let position = Vec3::from(on.position) + s.field.middle.as_vec3();
-    let (host, body) = (on.nearest, s.bodies[on.nearest as usize]);
-    Some(Element { position, body, host, ..like(parent, new_element(on.normal.into(), spacing)) })
-}
-
-/// A new surfel with what is inherited.
-fn like(parent: &Element, child: Element) -> Element {
-    Element { color: parent.color, velocity: parent.velocity, ..child }
-}
-
-/// A round surfel on the implicit surface.
-fn new_element(normal: Vec3, spacing: f32) -> Element {
-    let (x, y) = normal.any_orthonormal_pair();
-    let (axis_u, axis_v) = (spacing * x, spacing * y);
-    Element { origin: NONE, normal, axis_u, axis_v, blend: 1.0, ..bytemuck::Zeroable::zeroed() }
 }
 
 fn cell(p: Vec3, edge: f32) -> IVec3 {

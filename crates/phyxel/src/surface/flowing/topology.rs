@@ -33,7 +33,7 @@ const CHUNK: usize = 128;
 #[repr(C)]
 pub(super) struct Mark {
     /// Exposure when the surface began; NaN: to be taken.
-    reference: f32,
+    pub reference: f32,
     /// How much the topology around has changed, 0 ..= 1.
     pub change: f32,
     /// Frames left in which it looks for open surface.
