@@ -68,6 +68,8 @@ const SCENES: &[(&str, &str)] = scenes![
     "tower-stairs",
     "uneven-sphere",
     "dough-press",
+    "bunny-on-rod",
+    "gum-stretch",
     "candle",
     "lead-pour",
     "two-drops",

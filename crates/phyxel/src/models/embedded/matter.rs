@@ -18,7 +18,7 @@ const LEAST_STRETCH: f64 = 0.1;
 /// Default strength of the control of zero-energy modes.
 pub const CONTROL: f64 = 0.1;
 
-/// Flow between two renewals at which a point is anchored in the world, over the flow after which all is forgotten.
+/// Flow between two renewals at which a point is anchored in the world, over the flow after which soft matter has forgotten all.
 const ANCHORING: f64 = 0.4;
 /// Elastic strain up to which flowing matter counts as soft.
 const SOFT: f64 = 0.05;
@@ -91,7 +91,7 @@ impl Matter {
 
     /// Flow between two renewals at which a point is anchored in the world rather than in its past.
     pub fn anchoring(&self) -> f64 {
-        ANCHORING * self.full_flow
+        ANCHORING * self.full_flow * (self.full_flow / FULL_FLOW)
     }
 
     /// Speed of the fastest wave [m/s].
