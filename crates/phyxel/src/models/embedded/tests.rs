@@ -265,3 +265,25 @@ fn viscosity_keeps_momenta() {
         }
     }
 }
+
+/// A sheet one point thick that is pulled in its plane gets thinner, as thin matter does, and loses energy by it.
+#[test]
+fn what_neighbors_do_not_see_is_free_of_stress() {
+    let mut points = Points::default();
+    for k in 0..81 {
+        points.push(0, DVec3::new((k % 9) as f64, (k / 9) as f64, 0.0) * 0.1, 1.0, 1e-3, 0.1);
+    }
+    let mut model = model(&points, &MaterialSpec { creep: 0.0, ..soft() });
+    points.positions.iter_mut().for_each(|p| *p *= 1.05);
+    let mut last = f64::INFINITY;
+    for _ in 0..100 {
+        model.deform(&points, 1e-3);
+        let now = energy(&mut model, &points);
+        assert!(now <= last * (1.0 + 1e-6), "{now} after {last}");
+        last = now;
+    }
+    let middle = Svd::new(model.parts()[0].fits[40].elastic).sigma;
+    // Plane stress: ν/(1 - ν) of the strain in both directions of the plane.
+    let wanted = 1.0 - 0.3 / 0.7 * 0.1;
+    assert!((middle.z - wanted).abs() < 2e-3, "{middle} where {wanted} is right");
+}
