@@ -52,7 +52,7 @@ impl Part {
                 }
                 let (mut sum, mut weight) = (Quat::from_xyzw(0.0, 0.0, 0.0, 0.0), 0.0);
                 for (j, w) in stencils.of(i) {
-                    sum = sum + aligned(frames[j], at) * w;
+                    sum += aligned(frames[j], at) * w;
                     weight += w;
                 }
                 let near = if weight > 0.0 { sum * (1.0 / weight) } else { at };
