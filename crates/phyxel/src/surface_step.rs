@@ -81,3 +81,85 @@ impl World {
         labels
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Frame;
+    use crate::geometry::{Bounds, Files};
+    use crate::neighbors::Grid;
+    use crate::run::Simulation;
+    use crate::scene::Scene;
+    use std::sync::atomic::AtomicBool;
+
+    /// A ball of dough, 4 cm across, which a plate presses to about half its height.
+    const DOUGH: &str = r##"
+format = 1
+name = "dough"
+duration = "0.6 s"
+fps = 30
+[[body]]
+name = "dough"
+model = "embedded"
+shape = { kind = "sphere", radius = "2 cm" }
+at = [0, 0.021, 0]
+points = 200
+material = { young = "60 kPa", poisson = 0.4, density = 600, yield_strain = 0.1, creep = 5, damping = 2, viscosity = 5 }
+surface = { kind = "detail", count = 3000, pattern = { size = "1 cm", color = "#ffffff" } }
+[[collider]]
+name = "table"
+shape = { kind = "plane" }
+[[collider]]
+name = "plate"
+shape = { kind = "box", size = [0.1, 0.01, 0.1] }
+at = [0, 0.047, 0]
+motion = [ { t = 0 }, { t = 0.5, at = [0, -0.02, 0] } ]
+"##;
+
+    /// The dough after `frames` frames, with its surfels.
+    fn pressed(surface: bool, frames: usize) -> (World, Surfels) {
+        let mut scene = Scene::from_toml(DOUGH, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+        if !surface {
+            scene.bodies[0].surface.kind = crate::scene::SurfaceKind::None;
+        }
+        let mut world = World::new(&scene, &Files { base: ".".into(), allow_outside: false }).unwrap();
+        let mut frame = Frame::default();
+        for _ in 0..frames {
+            world.advance_frame(&AtomicBool::new(false)).unwrap();
+            world.metrics();
+            world.frame(&mut frame);
+        }
+        let mut surfels = Surfels::default();
+        world.flowing.write(0, &mut surfels);
+        (world, surfels)
+    }
+
+    #[test]
+    fn a_detail_surface_follows_embedded_matter_that_flows() {
+        let (world, surfels) = pressed(true, 17);
+        let Points { positions, spacings, .. } = &world.points;
+        let flowed = world.flow_of_points().iter().filter(|f| **f > 0.0).count();
+        assert!(2 * flowed > positions.len(), "{flowed} of {}", positions.len());
+        assert!(world.pieces_of_points().iter().all(|piece| *piece == 0));
+        let matter = Bounds::of(positions.iter().copied()).size();
+        assert!(matter.y < 0.026 && matter.x > 0.04, "{matter}");
+        // It lies around the matter, half a spacing outside of the points, and no surfel is left behind.
+        let spacing = spacings[0];
+        let drawn = Bounds::of(surfels.positions.iter().map(|p| p.as_dvec3())).size();
+        assert!((drawn - matter - spacing).abs().max_element() < 0.5 * spacing, "{drawn} around {matter}, {spacing}");
+        let grid = Grid::new(positions, spacing);
+        let nearest = |p: &glam::Vec3| grid.nearest(p.as_dvec3()).map_or(f64::INFINITY, |n| n.1.sqrt());
+        let farthest = surfels.positions.iter().map(nearest).fold(0.0, f64::max);
+        assert!(farthest < 1.3 * spacing, "{}", farthest / spacing);
+        // Both colors are still there, and nothing but them.
+        let white = surfels.colors.iter().filter(|c| **c == [255; 3]).count();
+        assert!((0.3..0.7).contains(&(white as f64 / surfels.len() as f64)), "{white} of {}", surfels.len());
+        assert!((2000..5000).contains(&surfels.len()), "{}", surfels.len());
+    }
+
+    #[test]
+    fn embedded_matter_moves_the_same_whatever_is_drawn() {
+        let (drawn, bare) = (pressed(true, 4).0, pressed(false, 4).0);
+        assert_eq!(drawn.points.positions, bare.points.positions);
+    }
+}
