@@ -294,11 +294,7 @@ event = [{ at = 0.2, melt = "block" }, { at = 0.6, solidify = "block" }, { at = 
 fn restarted_built_in_scenes_have_the_same_bits() {
     for scene in builtin::list() {
         let scene = Scene::from_toml(scene.toml, None, &[]).expect("built-in scenes are right");
-        let t = std::time::Instant::now();
-        let sm = small(&scene);
-        let t1 = t.elapsed();
-        a_restart_changes_nothing(&sm, 1);
-        eprintln!("TIMED {} {:?} {:?}", scene.name, t1, t.elapsed());
+        a_restart_changes_nothing(&small(&scene), 1);
     }
 }
 

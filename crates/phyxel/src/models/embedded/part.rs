@@ -365,8 +365,7 @@ fn deform(matter: &Matter, memory: &mut Memory, fit: &mut Fit, gradient: DMat3, 
         if let Some((x, norm)) = change {
             let [forth, back] = [exponential(x), exponential(-x)];
             fit.elastic = f * back;
-            memory.plastic = forth * memory.plastic;
-            memory.inverse *= back;
+            memory.set_plastic(forth * memory.plastic);
             memory.flow += norm;
             memory.recent += norm;
             // The work of the stress that is left: what the step put in beyond it, no force has done.
