@@ -5,15 +5,16 @@
 
 mod body;
 mod heat;
+mod material;
 mod scene;
 mod shapes;
 mod world;
 
 pub(super) use body::{
-    ANISOTROPY, BODY, CUT, EVENT_SET, MATERIAL, PATCH, PATTERN, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST,
-    REGION_SPHERE, SURFACE, WEAK,
+    BODY, CUT, PATCH, PATTERN, REGION, REGION_BOX, REGION_HALF_SPACE, REGION_NEAREST, REGION_SPHERE, SURFACE, WEAK,
 };
 pub(super) use heat::{AIR, HEAT};
+pub(super) use material::{ANISOTROPY, EVENT_SET, MATERIAL};
 pub(super) use scene::SCENE;
 pub(super) use shapes::SHAPES;
 pub(super) use world::{CAMERA, COLLIDER, EVENT, EVENT_WHEN, EXPECT, FORCE, KEYFRAME, PIN, PROBE};
