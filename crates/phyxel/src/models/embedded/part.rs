@@ -183,8 +183,8 @@ impl Part {
                     let i = chunk * CHUNK + k;
                     let gradient = stencils.gradient(i, places, memory.prior);
                     let (flowed, strain) = deform(&matter, memory, fit, gradient, part);
-                    if stencils.priors[i] > 0.0 {
-                        memory.relax_prior(&matter, fit, stencils.inverses[i] * stencils.priors[i]);
+                    if stencils.priors[i] != DMat3::ZERO {
+                        memory.relax_prior(&matter, fit, stencils.priors[i] * stencils.inverses[i]);
                     }
                     sum.any |= flowed.is_some();
                     sum.dissipated += flowed.map_or(0.0, |e| e * volumes[i]);
@@ -414,7 +414,7 @@ impl Memory {
     }
 
     /// Turns the prior with the point, and lets its stress go down: what neighbors do not see, across a sheet or along a thread, is
-    /// free to take its own width, as it would be in thin matter. `share` = λ M⁻¹ is how much of the gradient is the prior's. A prior
+    /// free to take its own width, as it would be in thin matter. `share` = Λ M⁻¹ is how much of the gradient is the prior's. A prior
     /// without strain instead would hold the width, and give the stress along the sheet energy from nowhere with every flow.
     fn relax_prior(&mut self, matter: &Matter, fit: &Fit, share: DMat3) {
         let strained = self.prior * self.inverse;

@@ -152,7 +152,7 @@ impl Part {
                     fit.elastic = fit.rotation;
                 }
                 let flowed = memory.flowed();
-                if stencils.priors[i] > 0.0 {
+                if stencils.priors[i] != DMat3::ZERO {
                     memory.prior = fit.elastic * unstretched(memory, flowed);
                 }
                 fit.gradient = stencils.gradient(i, places, memory.prior);

@@ -59,10 +59,10 @@ pub struct Stencils {
     pub neighbors: Vec<u32>,
     /// Their weights.
     pub weights: Vec<f32>,
-    /// Inverse of M = λ I + Σ w e eᵀ [1/m²].
+    /// Inverse of M = Λ + Σ w e eᵀ [1/m²].
     pub inverses: Vec<DMat3>,
-    /// λ [m²]: above 0 where neighbors are too few or in a plane.
-    pub priors: Vec<f64>,
+    /// Λ [m²]: what the sum lacks in directions that neighbors do not see; zero unless they are few or in a plane.
+    pub priors: Vec<DMat3>,
     /// Trace of M [m²].
     pub traces: Vec<f64>,
     /// Who may come near, and the embedded positions at which that was found [m].
@@ -76,7 +76,7 @@ struct Rows {
     ends: Vec<u32>,
     neighbors: Vec<u32>,
     weights: Vec<f32>,
-    moments: Vec<(DMat3, f64, f64)>,
+    moments: Vec<(DMat3, DMat3, f64)>,
 }
 
 impl Stencils {
@@ -165,8 +165,8 @@ impl Stencils {
     #[inline]
     pub fn gradient(&self, i: usize, places: &[Place], prior: DMat3) -> DMat3 {
         let sum = self.sum(i, places);
-        let lambda = self.priors[i];
-        (if lambda > 0.0 { sum + prior * lambda } else { sum }) * self.inverses[i]
+        let lacking = self.priors[i];
+        (if lacking == DMat3::ZERO { sum } else { sum + prior * lacking }) * self.inverses[i]
     }
 }
 
@@ -195,19 +195,19 @@ impl Rows {
         let sum = DMat3::from_cols(a.as_dvec3(), b.as_dvec3(), c.as_dvec3());
         let least = LEAST_MOMENT * own * own;
         let prior = prior(sum, least);
-        let whole = sum + DMat3::from_diagonal(DVec3::splat(prior));
+        let whole = sum + prior;
         self.moments.push((whole.inverse(), prior, trace(whole)));
     }
 }
 
-/// What is missing from the least eigenvalue.
-fn prior(sum: DMat3, least: f64) -> f64 {
+/// What each eigenvalue lacks to the least one.
+fn prior(sum: DMat3, least: f64) -> DMat3 {
     // λ₁ = det / (λ₂ λ₃) and λ₂ λ₃ is at most a quarter of the square of their sum: most points need no more.
     let whole = trace(sum);
     if 4.0 * sum.determinant() > least * whole * whole {
-        return 0.0;
+        return DMat3::ZERO;
     }
-    (least - SymmetricEigen::new(sum).values.x).clamp(0.0, least)
+    SymmetricEigen::new(sum).map(|value| (least - value).clamp(0.0, least))
 }
 
 /// Looks relative to the mean position, in f32.
