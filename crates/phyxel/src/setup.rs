@@ -9,7 +9,7 @@ mod skin;
 
 use declared::{add_force, add_pin, add_probe, awaited};
 use lattice::{add_lattice, shared_sites};
-use remarks::{describe_buried, describe_flat, describe_overlap};
+use remarks::{describe_buried, describe_flat, describe_overlap, describe_rough};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
 use skin::{bind_skin, solid_skin};
@@ -153,6 +153,7 @@ impl World {
         let heat = Heat::new(scene, &bodies, &points, &radii);
         let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
         warnings.extend(describe_flat(&mls, &shells, &lattice_bodies));
+        warnings.extend(describe_rough(&shells, &bodies));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
         let implicit = (shells.is_empty() && lattice.is_empty() && choose_implicit(scene, &mls)).then(Solver::default);
         let stepped = choose_implicit_lattice(scene, &lattice);

@@ -299,6 +299,7 @@ fn lengths_and_angles_creep_and_bending_weakens() {
         creep,
         most: 1e9,
         thickness,
+        poisson: 0.3,
         fatigue: given("alpha") * per_strain,
     };
     let original = [given("l_orig"), given("theta_orig"), turn];

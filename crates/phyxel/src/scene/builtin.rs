@@ -43,6 +43,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "trampoline",
     "foil-crease",
     "can-crush",
+    "bronze-bust",
     "poster",
     "poster-large",
     "balloon",

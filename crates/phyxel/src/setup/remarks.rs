@@ -33,6 +33,17 @@ pub(super) fn describe_flat(mls: &MlsModel, shells: &ShellModel, lattices: &[Lat
     })
 }
 
+/// Shells whose surface is finer than their nodes.
+pub(super) fn describe_rough<'a>(shells: &'a ShellModel, bodies: &'a [Body]) -> impl Iterator<Item = String> + 'a {
+    shells.rough().map(|(body, spacing, times)| {
+        format!(
+            "body '{}': its surface has detail finer than its nodes, {:.2e} m apart, which makes steps {times:.0} times \
+             shorter than an even net needs; a smaller spacing or a smoother shape helps",
+            bodies[body].name, spacing
+        )
+    })
+}
+
 /// Bodies that start inside a collider.
 pub(super) fn describe_buried(colliders: &Colliders, bodies: &[Body], points: &Points) -> Vec<String> {
     let mut found = Vec::new();

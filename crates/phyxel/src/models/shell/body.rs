@@ -364,7 +364,8 @@ mod tests {
         let options = NodeOptions { spacing: 0.06, rows: true, seed: 1 };
         let nodes = spread_nodes(&surface, &options, &|p, n| (p, n));
         let mut shell = Shell::new(nodes, ShellLaw::Tensor, SHEET);
-        let law = ShellFlow { yield_strain: 1e-3, creep: 20.0, most: 1.0, thickness: SHEET.thickness, fatigue: 0.0 };
+        let (thickness, poisson) = (SHEET.thickness, SHEET.poisson);
+        let law = ShellFlow { yield_strain: 1e-3, creep: 20.0, most: 1.0, thickness, poisson, fatigue: 0.0 };
         let bent: Vec<DVec3> =
             shell.nodes().positions.iter().map(|p| DVec3::new(p.x.sin(), 1.0 - p.x.cos(), p.z)).collect();
         let before = forces(&mut shell, &bent).1;
@@ -391,6 +392,31 @@ mod tests {
         assert_eq!(forces(&mut other, &bent).1, after);
         other.load_rest(&saved).unwrap();
         assert_eq!(forces(&mut other, &bent).1, after);
+    }
+
+    #[test]
+    fn flow_takes_energy_in_any_state_and_stays_within_its_bounds() {
+        let mut shell = sheet(ShellLaw::Tensor);
+        let law = ShellFlow {
+            yield_strain: 1e-3,
+            creep: 100.0,
+            most: 0.05,
+            thickness: SHEET.thickness,
+            poisson: SHEET.poisson,
+            fatigue: 0.0,
+        };
+        let positions = shaken(&shell, 0.02);
+        let mut plastic = vec![0.0; positions.len()];
+        let start = forces(&mut shell, &positions).1;
+        for step in 0..100 {
+            shell.measure(&positions);
+            let Some(taken) = shell.flow(&law, 1e-3) else { break };
+            assert!(taken >= -1e-12 * start, "step {step}: {taken}");
+        }
+        assert!(forces(&mut shell, &positions).1 < 0.9 * start);
+        shell.plastic_strains(&mut plastic);
+        let largest = plastic.iter().fold(0.0, |m: f32, &x| m.max(x));
+        assert!(largest > 0.04 && largest < 0.0501, "{largest}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod dissipation;
 mod evaluate;
+mod flow;
 mod group;
 pub(super) mod repack;
 mod urgency;
@@ -77,6 +78,8 @@ pub struct Engine {
     originals: Vec<[Stored; 3]>,
     /// What fatigue has left of the strength of the fibers of each group; empty: all of it.
     strengths: Vec<Stored>,
+    /// What flows in a step; room that is kept.
+    flows: Vec<flow::NodeFlow>,
 }
 
 impl Engine {
@@ -179,38 +182,6 @@ impl Engine {
     /// Energies of stretching and bending at the last `measure` [J].
     pub fn energy(&self) -> [f64; 2] {
         self.own.iter().fold([0.0; 2], |[s, b], own| [s + own.energy[0], b + own.energy[1]])
-    }
-
-    /// Gives each group its rest lengths and angles to change, those at the start, what the last `measure` saw, and its strengths
-    /// to change, which count after `keep_strengths`; returns the nodes with a change. An angle that is about to jump is not shown.
-    pub(super) fn for_each_group(
-        &mut self,
-        mut change: impl FnMut(&mut [Stored; 2], [Stored; 3], [Stored; 2], &mut Stored),
-    ) -> Vec<u32> {
-        let mut all = Stored::splat(1.0);
-        let mut changed = Vec::new();
-        for (chunk, centers) in self.centers.chunks(CHUNK).enumerate() {
-            let mut place = chunk * self.group_stride;
-            for center in centers {
-                let mut any = false;
-                for g in center.group_range() {
-                    let (group, original) = (&mut self.groups[g], self.originals[g]);
-                    let mut rest = group.rest();
-                    let (before, mut seen) = (rest, self.seen[place]);
-                    for k in (0..LANES).filter(|&k| self.guards[place].0[k] < 1.0) {
-                        seen[1].0[k] = rest[1].0[k];
-                    }
-                    change(&mut rest, original, seen, self.strengths.get_mut(g).unwrap_or(&mut all));
-                    if rest != before {
-                        group.set_rest(rest);
-                        any = true;
-                    }
-                    place += 1;
-                }
-                changed.extend(any.then_some(center.node));
-            }
-        }
-        changed
     }
 
     /// Shows the rest lengths and angles of each group, with those at the start and the node.

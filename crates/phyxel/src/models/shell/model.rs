@@ -84,6 +84,7 @@ impl ShellMaterial {
                 creep: spec.creep,
                 most: spec.max_plastic_strain,
                 thickness,
+                poisson: spec.poisson,
                 fatigue: breaks.fatigue,
             },
             fracture: FractureLaw {
@@ -135,6 +136,11 @@ impl Part {
     }
 }
 
+/// Step of an even net in spacings over the speed of waves.
+const EVEN_STEP: f64 = 0.5;
+/// A net whose step is shorter than this part of that of an even one is rough.
+const ROUGH: f64 = 0.25;
+
 /// All bodies that are thin shells.
 #[derive(Default)]
 pub struct ShellModel {
@@ -175,6 +181,17 @@ impl ShellModel {
         let parts: Vec<Part> = bodies.into_iter().map(part).collect();
         let sheets = parts.iter().map(Part::sheet).collect();
         Self { parts, events: Vec::new(), contact: ShellContact::new(sheets, points.len()) }
+    }
+
+    /// Bodies with surfaces finer than their nodes, by what they ask of the step: body, distance of the nodes [m], and how many times
+    /// shorter the step is than that of an even net.
+    pub fn rough(&self) -> impl Iterator<Item = (usize, f64, f64)> + '_ {
+        self.parts.iter().filter_map(|part| {
+            let (sheet, spacing) = (part.shell.sheet(), part.shell.spacing());
+            let speed = (sheet.young / (part.density * (1.0 - sheet.poisson.powi(2)))).sqrt();
+            let even = EVEN_STEP * spacing / (speed * (1.0 + 2.0 * sheet.thickness / spacing));
+            (part.step < ROUGH * even).then(|| (part.body, spacing, even / part.step))
+        })
     }
 
     /// Whether there are no shells.

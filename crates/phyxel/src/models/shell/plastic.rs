@@ -1,11 +1,14 @@
-//! Lasting stretch and lasting creases: the rest lengths and rest angles of fibers creep after what is measured [WSG05] sec. 5.
+//! Lasting stretch and lasting creases [WSG05] sec. 7.1: rest lengths and rest angles of fibers creep after what is measured.
 //!
-//! Differs from [WSG05] eqs. 22-26: the yield of lengths is relative, that of angles is the strain it means on the outer side of
-//! the sheet (curvature times half the thickness), so that both depend on the material and not on the sampling; and the
-//! exponential of the step makes any rate stable. Fatigue likewise counts plastic strain on the outer side, not angles.
+//! Differs from [WSG05] eqs. 22-26: where the fibers of a node fit a tensor, it is the tensor that yields (von Mises in the plane of
+//! the sheet, flow along its normal), and all rest lengths of the node follow it together. Fibers that yield each for itself end with lengths
+//! that no shape has: crumpled metal locks and rings. Where there is no tensor, single fibers yield; then the yield of lengths is relative, that of angles
+//! is the strain it means on the outer side of the sheet (curvature times half the thickness), so that both depend on the
+//! material and not on the sampling. The exponential of the step makes any rate stable. Fatigue counts plastic strain on the outer side, not angles.
 
 use super::engine::Engine;
 use super::lanes::{LANES, Stored};
+use glam::DVec3;
 
 /// How a shell yields.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -18,6 +21,8 @@ pub struct ShellFlow {
     pub most: f64,
     /// Thickness of the sheet [m].
     pub thickness: f64,
+    /// Poisson's ratio.
+    pub poisson: f64,
     /// Loss of strength in bending per plastic strain on the outer side.
     pub fatigue: f64,
 }
@@ -44,31 +49,64 @@ pub struct Flowing {
 }
 
 impl ShellFlow {
-    /// Lets one fiber flow by a `part` of what is beyond its elastic range, and says whether it did. `original` is its length [m],
+    /// Lets one fiber flow by a `part` of what is beyond its elastic range. `original` is its length [m],
     /// angle [rad] and curvature length [m] before any flow, `seen` its length and angle now.
-    pub fn advance(&self, part: f64, original: [f64; 3], seen: [f64; 2], fiber: &mut Flowing) -> bool {
-        let [whole, start, turn] = original;
-        let mut any = false;
+    pub fn advance(&self, part: f64, original: [f64; 3], seen: [f64; 2], fiber: &mut Flowing) {
         let over = seen[0] - fiber.length;
-        if over.abs() > self.yield_strain * whole {
-            let most = self.most * whole;
-            let wanted = fiber.length + part * over;
-            fiber.length = wanted.clamp(whole - most, whole + most).max(SHORTEST * whole);
-            any = true;
+        if over.abs() > self.yield_strain * original[0] {
+            self.set_length(fiber.length + part * over, original[0], fiber);
         }
-        // Angle per strain on the outer side.
-        let per_strain = 2.0 * turn / self.thickness;
         let over = seen[1] - fiber.angle;
         // A fiber that does not count for bending has no curvature length.
-        if turn > 0.0 && over.abs() > self.yield_strain * per_strain {
-            let most = self.most * per_strain;
-            let before = fiber.angle;
-            fiber.angle = (fiber.angle + part * over).clamp(start - most, start + most);
-            // [WSG05] eq. 29, its step taken exactly.
-            fiber.strength *= (-self.fatigue * (fiber.angle - before).abs() / per_strain).exp();
-            any = true;
+        if original[2] > 0.0 && over.abs() > self.yield_strain * self.angle_per_strain(original[2]) {
+            self.set_angle(fiber.angle + part * over, original, fiber);
         }
-        any
+    }
+
+    /// Angle of a fiber per strain on the outer side, by its curvature length [m].
+    fn angle_per_strain(&self, turn: f64) -> f64 {
+        2.0 * turn / self.thickness
+    }
+
+    /// Gives a fiber of `whole` length at the start another one, within bounds.
+    pub(super) fn set_length(&self, length: f64, whole: f64, fiber: &mut Flowing) {
+        let most = self.most * whole;
+        fiber.length = length.clamp(whole - most, whole + most).max(SHORTEST * whole);
+    }
+
+    /// Gives a fiber another angle, within bounds, and lets it tire by that.
+    pub(super) fn set_angle(&self, angle: f64, [_, start, turn]: [f64; 3], fiber: &mut Flowing) {
+        if turn <= 0.0 {
+            return;
+        }
+        let per_strain = self.angle_per_strain(turn);
+        let (before, most) = (fiber.angle, self.most * per_strain);
+        fiber.angle = angle.clamp(start - most, start + most);
+        // [WSG05] eq. 29, its step taken exactly.
+        fiber.strength *= (-self.fatigue * (fiber.angle - before).abs() / per_strain).exp();
+    }
+
+    /// How many times a fiber may take the plastic Green strain `added` in one step, by its rest length over that at the start and
+    /// the square of its elastic stretch: the rest length that leaves `stretch2` less twice the strain is to be within bounds.
+    pub(super) fn room_of_length(&self, rest: f64, stretch2: f64, added: f64) -> f64 {
+        let bound = if added > 0.0 { 1.0 + self.most } else { (1.0 - self.most).max(SHORTEST) };
+        let left = stretch2 * (rest / bound).powi(2);
+        // Never beyond half of the stretch: an absurd state is not to become a worse one.
+        let left = if added > 0.0 { left.max(0.25 * stretch2) } else { left };
+        match added == 0.0 {
+            true => f64::INFINITY,
+            false => (stretch2 - left) / (2.0 * added),
+        }
+    }
+
+    /// How many times a fiber that has turned by `angle` [rad] and has the curvature length `turn` [m] may take the plastic
+    /// curvature `added` [1/m].
+    pub(super) fn room_of_angle(&self, angle: f64, turn: f64, added: f64) -> f64 {
+        let most = self.most * self.angle_per_strain(turn);
+        match added * turn == 0.0 {
+            true => f64::INFINITY,
+            false => (most.copysign(added) - angle) / (added * turn),
+        }
     }
 
     /// Part of the strain beyond the elastic range that flows in `dt` [s].
@@ -77,28 +115,54 @@ impl ShellFlow {
     }
 }
 
-impl Engine {
-    /// Lets the fibers flow for `dt` [s] at what the last `measure` saw; returns the energy that this takes [J], and None where
-    /// nothing flows.
-    pub fn flow(&mut self, law: &ShellFlow, dt: f64) -> Option<f64> {
-        let part = law.part(dt);
-        if law.fatigue > 0.0 {
-            self.keep_strengths();
-        }
-        let changed = self.for_each_group(|rest, original, seen, strengths| {
-            for k in 0..LANES {
-                let original = original.map(|lane: Stored| lane.0[k]);
-                if original[0] <= 0.0 {
-                    continue;
-                }
-                let mut fiber = Flowing { length: rest[0].0[k], angle: rest[1].0[k], strength: strengths.0[k] };
-                law.advance(part, original, seen.map(|lane| lane.0[k]), &mut fiber);
-                (rest[0].0[k], rest[1].0[k], strengths.0[k]) = (fiber.length, fiber.angle, fiber.strength);
-            }
-        });
-        (!changed.is_empty()).then(|| self.dissipated(&changed))
+impl ShellFlow {
+    /// The stress of an elastic strain (mean, deviator, shear), per Young's modulus.
+    fn stress(&self, e: DVec3) -> DVec3 {
+        let [mean, deviator] = self.moduli();
+        DVec3::new(mean * e.x, deviator * e.y, deviator * e.z)
     }
 
+    fn moduli(&self) -> [f64; 2] {
+        [1.0 / (1.0 - self.poisson), 1.0 / (1.0 + self.poisson)]
+    }
+
+    /// What of the elastic strain (mean, deviator, shear) becomes plastic, a `part` of it at most and never so much that it
+    /// falls below the yield strain; None where it does not yield. Plane stress, von Mises: f² = p² + 3 (d² + s²) is the square
+    /// of the stress in a simple pull, and the flow is along its gradient (p, 3 d, 3 s), taken at the end.
+    pub fn increment(&self, part: f64, e: DVec3) -> Option<DVec3> {
+        let stress = self.stress(e);
+        let size = equivalent(stress);
+        if size <= self.yield_strain || !size.is_finite() {
+            return None;
+        }
+        let [mean, deviator] = self.moduli();
+        let goal = (size * (1.0 - part)).max(self.yield_strain);
+        let after = |flow: f64| {
+            let shrunk = 1.0 / (1.0 + 3.0 * flow * deviator);
+            DVec3::new(stress.x / (1.0 + flow * mean), stress.y * shrunk, stress.z * shrunk)
+        };
+        // f falls from `size` at 0 and is between these two: halving finds the goal wherever it lies.
+        let slowest = mean.min(3.0 * deviator);
+        let (mut low, mut high) = (0.0, (size / goal - 1.0) / slowest);
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (low + high);
+            if equivalent(after(middle)) > goal { low = middle } else { high = middle }
+        }
+        // Never below the yield strain.
+        let left = after(low);
+        Some(low * DVec3::new(left.x, 3.0 * left.y, 3.0 * left.z))
+    }
+}
+
+/// Steps of the search for the amount of flow: to a millionth of what is possible.
+const HALVINGS: usize = 20;
+
+/// Stress of a simple pull that yields as early.
+fn equivalent(stress: DVec3) -> f64 {
+    (stress.x * stress.x + 3.0 * (stress.y * stress.y + stress.z * stress.z)).sqrt()
+}
+
+impl Engine {
     /// Largest plastic strain of the fibers of each node, of lengths or on the outer side by bending.
     pub fn plastic_strains(&self, thickness: f64, out: &mut [f32]) {
         self.for_each_center(|node, rest, original| {
@@ -111,5 +175,36 @@ impl Engine {
                 }
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAW: ShellFlow =
+        ShellFlow { yield_strain: 0.01, creep: 1.0, most: 1.0, thickness: 0.01, poisson: 0.3, fatigue: 0.0 };
+
+    #[test]
+    fn a_simple_pull_yields_at_the_yield_strain_and_thins_by_half() {
+        let pull = |strain: f64| strain * DVec3::new(0.5 * 0.7, 0.5 * 1.3, 0.0);
+        assert_eq!(LAW.increment(1.0, pull(0.00999)), None);
+        let flow = LAW.increment(1.0, pull(0.03)).unwrap();
+        let left = equivalent(LAW.stress(pull(0.03) - flow));
+        assert!((0.01..0.010001).contains(&left), "{left}");
+        // Plastic flow keeps the volume: of a pull, half goes across in the plane and half through the sheet.
+        let flow = LAW.increment(1e-4, pull(0.03)).unwrap();
+        let (along, across) = (flow.x + flow.y, flow.x - flow.y);
+        assert!((across / along + 0.5).abs() < 1e-4, "{along} {across}");
+    }
+
+    #[test]
+    fn any_state_comes_to_the_yield_strain_and_none_below() {
+        for e in [DVec3::X, DVec3::Y, DVec3::Z, DVec3::new(-0.3, 0.2, 5.0), DVec3::new(1e3, -1e-3, 0.0)] {
+            let left = equivalent(LAW.stress(e - LAW.increment(1.0, e).unwrap()));
+            assert!(left >= 0.01 && left < 0.01 * (1.0 + 1e-2), "{e}: {left}");
+            let slowly = equivalent(LAW.stress(e - LAW.increment(0.1, e).unwrap()));
+            assert!((slowly / equivalent(LAW.stress(e)) - 0.9).abs() < 1e-5);
+        }
     }
 }
