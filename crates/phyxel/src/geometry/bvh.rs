@@ -13,7 +13,7 @@ const STACK: usize = 96;
 
 /// One box of the tree. A leaf holds `count` items from `first`; an inner node has `count` 0 and children `first`, `first + 1`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub bounds: Bounds,
     pub first: u32,
     pub count: u32,
@@ -21,7 +21,7 @@ pub(super) struct Node {
 
 /// The tree; children come after their parents.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bvh {
+pub(crate) struct Bvh {
     pub nodes: Vec<Node>,
     /// Items in the order of the leaves.
     pub order: Vec<u32>,

@@ -20,6 +20,7 @@ mod triangle;
 mod winding;
 
 pub use build::{Built, Files, OpenSurface, ShapeLibrary, build, build_open};
+pub(crate) use bvh::Bvh;
 pub use cloud::{Cloud, CloudShape, ScatteredPoints};
 pub use csg::{Combined, Operation};
 pub use mesh::Mesh;
@@ -29,6 +30,7 @@ pub use placed::{Placed, Pose, Scaled};
 pub use primitives::{Capsule, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Sphere, Torus};
 pub use topology::MeshReport;
 pub(crate) use triangle::{Feature, closest as closest_on_triangle};
+pub(crate) use winding::Winding;
 
 use glam::DVec3;
 

@@ -21,7 +21,7 @@ struct Moment {
 
 /// Dipoles of all nodes of a tree.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Winding {
+pub(crate) struct Winding {
     moments: Vec<Moment>,
 }
 

@@ -258,7 +258,13 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
     }
     if kind == SurfaceKind::Detail && !matches!(model, ModelKind::Mls | ModelKind::Embedded) {
         let fault = table.fault_of("kind", "only bodies of the models \"mls\" and \"embedded\" have a detail surface");
-        return Err(fault.hint("\"surfels\" is near to it").into());
+        let hint = match model {
+            ModelKind::Lattice => {
+                "\"mesh\" follows lattices that melt or break, \"surfels\" keeps every detail of those that stay whole"
+            }
+            _ => "\"skin\" opens where a shell tears",
+        };
+        return Err(fault.hint(hint).into());
     }
     let pattern = table.table("pattern")?.map(|t| read_pattern(&t)).transpose()?;
     Ok(SurfaceSpec { kind, count: table.count("count")? as usize, pattern, inner: table.maybe_color("inner")? })

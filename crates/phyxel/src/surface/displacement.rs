@@ -62,7 +62,7 @@ pub struct Carrier {
     supports: Vec<Vec4>,
     /// Middle of the surfels at rest, for accuracy in f32 [m].
     middle: DVec3,
-    /// The points' maps of this frame. Written by `update`.
+    /// The points' maps of this frame, to places against the mean of the points. Written by `update`.
     maps: Vec<Map>,
 }
 
@@ -151,10 +151,11 @@ impl Carrier {
         out: &mut Surfels,
     ) {
         let middle = self.middle;
+        let center = center_of(positions);
         self.maps.resize(positions.len(), Map::default());
         let points = positions.par_iter().zip(rest_positions).zip(deformation_gradients);
         self.maps.par_iter_mut().zip(points).with_min_len(CHUNK).for_each(|(map, ((y, x), gradient))| {
-            let shift = *y - *gradient * (*x - middle);
+            let shift = *y - center - *gradient * (*x - middle);
             let column = |c: DVec3| c.as_vec3().extend(0.0);
             *map = Map([column(gradient.x_axis), column(gradient.y_axis), column(gradient.z_axis), column(shift)]);
         });
@@ -168,14 +169,15 @@ impl Carrier {
         }
         let chunks = out.positions.par_chunks_mut(CHUNK).zip(out.axes_u.par_chunks_mut(CHUNK));
         let chunks = chunks.zip(out.axes_v.par_chunks_mut(CHUNK)).zip(out.normals.par_chunks_mut(CHUNK));
-        let middle = middle.as_vec3();
+        let (unbound, middle) = ((middle - center).as_vec3(), middle.as_vec3());
         chunks.enumerate().for_each(|(chunk, (((positions, axes_u), axes_v), normals))| {
             for k in 0..positions.len() {
                 let s = chunk * CHUNK + k;
-                let (mut linear, shift) = self.blend(s);
-                positions[k] = linear * (self.rest.positions[s] - middle) + shift;
+                let (mut linear, shift) = self.blend(s).unwrap_or((Mat3::IDENTITY, unbound));
+                let place = linear * (self.rest.positions[s] - middle) + shift;
+                positions[k] = (center + place.as_dvec3()).as_vec3();
                 if !self.supports.is_empty() {
-                    linear += self.change(s, self.rest.positions[s] - middle, positions[k]);
+                    linear += self.change(s, self.rest.positions[s] - middle, place);
                 }
                 let (u, v) = (linear * self.rest.axes_u[s], linear * self.rest.axes_v[s]);
                 (axes_u[k], axes_v[k]) = (u, v);
@@ -244,11 +246,11 @@ impl Carrier {
         Mat3::from_cols(columns[0].into(), columns[1].into(), columns[2].into())
     }
 
-    /// The blended map of a surfel.
-    fn blend(&self, surfel: usize) -> (Mat3, Vec3) {
+    /// The blended map of a surfel; None if nothing carries it.
+    fn blend(&self, surfel: usize) -> Option<(Mat3, Vec3)> {
         let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
         if range.is_empty() {
-            return (Mat3::IDENTITY, self.middle.as_vec3());
+            return None;
         }
         let [mut a, mut b, mut c, mut d] = [Vec4::ZERO; 4];
         for (&i, &w) in self.points[range.clone()].iter().zip(&self.weights[range]) {
@@ -258,8 +260,14 @@ impl Carrier {
             c += w * mc;
             d += w * md;
         }
-        (Mat3::from_cols(a.truncate(), b.truncate(), c.truncate()), d.truncate())
+        Some((Mat3::from_cols(a.truncate(), b.truncate(), c.truncate()), d.truncate()))
     }
+}
+
+/// Mean of positions, from which f32 coordinates count: so they keep their digits wherever the body is.
+fn center_of(positions: &[DVec3]) -> DVec3 {
+    let finite = || positions.iter().filter(|p| p.is_finite());
+    finite().sum::<DVec3>() / finite().count().max(1) as f64
 }
 
 /// Normal of the carried axes on the side that was outside at rest, also when the matter is turned inside out.

@@ -3,8 +3,11 @@
 mod boundary;
 mod cut;
 mod displacement;
+#[cfg(test)]
+mod elastic_tests;
 pub mod flowing;
 mod gaussian;
+mod inside;
 pub mod iso;
 mod remesh;
 mod skin;

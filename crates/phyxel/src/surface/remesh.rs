@@ -1,12 +1,13 @@
 //! A watertight mesh around surfels.
 //!
-//! On a grid of cells a little wider than the distance of the surfels, nodes near surfels get the weighted mean of the distances
-//! to their planes; what no surfel is near to is outside if it can be reached from the border, else inside. Each cell is cut into
-//! six tetrahedra: the surface between inside and outside nodes then is closed and manifold whatever the values are. Vertices are
-//! led to the planes of the surfels around and take their colors.
+//! On a grid of cells a little wider than the distance of the surfels the winding number of the surfels (`inside.rs`) tells inside from
+//! outside, whatever gaps they leave and whatever lies astray. Each cell is cut into six tetrahedra: the surface between inside and
+//! outside nodes then is closed and manifold whatever the values are. Small shells, of flakes outside and of bubbles inside, are
+//! left out. Vertices are led to the planes of the surfels around, without those astray, and take their colors.
 
 use super::Surfels;
 use super::flowing::spacing_of;
+use super::inside::Inside;
 use crate::geometry::{Bounds, Mesh};
 use crate::neighbors::Grid;
 use glam::{DVec3, IVec3, Vec3};
@@ -14,33 +15,66 @@ use rayon::prelude::*;
 
 /// Edge of a cell, in distances between surfels.
 const CELL: f64 = 1.4;
+/// Surfels are smeared over this length for their winding number, in distances between them.
+const SMEARED: f64 = 0.5;
 /// Nodes are near a surfel within this [cells].
-const NEAR: f64 = 2.0;
+const NEAR: usize = 2;
+/// Far from surfels one node of this many along each axis is asked.
+const COARSE: usize = 4;
+/// Winding numbers nearer to 1/2 than this are not taken for those around.
+const SURE: f32 = 0.25;
 /// Most nodes; more make the cells wider.
 const MOST: f64 = 3e7;
+/// Surfels with winding numbers below the first or above the second lie astray.
+const ASTRAY: (f64, f64) = (0.06, 0.94);
 /// Steps of a vertex to the planes around it, and the farthest that it goes [cells].
 const STEPS: usize = 3;
 const FARTHEST: f64 = 0.45;
+/// Planes that lead a vertex face as its surroundings with at least this cosine.
+const FACING: f32 = 0.2;
+/// Heights over the surface at which it is cut in turn while it has handles [cells]. Gaps that are nearly closed make tunnels, those that are
+/// hardly open make bridges; vertices are led to the surfels from whichever height has the fewest.
+const LEVELS: [f32; 7] = [0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3];
+/// Shells of fewer vertices, or around less than this many cubes of the surfels' distance, are left out.
+const FEWEST: u32 = 50;
+const CRUMB: f64 = 8.0;
+/// Cavities smaller than this many cubes of the surfels' distance are filled: bubbles between points.
+const BUBBLE: f64 = 1000.0;
 /// Corners of the tetrahedra of a cell: ways from corner 0 to corner 7 along the axes, in all orders.
 const TETRAHEDRA: [[usize; 4]; 6] =
     [[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [0, 4, 5, 7], [0, 5, 1, 7]];
 
-/// The watertight mesh around surfels that lie `spacing` [m] apart; empty where there are none. Components of fewer than fifty
-/// vertices are left out.
+/// The watertight mesh around surfels that lie `spacing` [m] apart; empty where there are none. Shells of fewer than fifty
+/// vertices and cavities narrower than about ten surfels are left out.
 pub fn mesh_around(surfels: &Surfels, spacing: f64) -> Mesh {
-    let places: Vec<DVec3> = surfels.positions.iter().map(|p| p.as_dvec3()).collect();
-    if places.is_empty() || !(spacing > 0.0 && spacing.is_finite()) {
+    let sound = |i: &usize| surfels.positions[*i].is_finite() && surfels.normals[*i].is_finite();
+    let all: Vec<usize> = (0..surfels.len()).filter(sound).collect();
+    if all.is_empty() || !(spacing > 0.0 && spacing.is_finite()) {
         return Mesh::default();
     }
-    let bounds = Bounds::of(places.iter().copied().filter(|p| p.is_finite()));
+    let places: Vec<DVec3> = all.iter().map(|&i| surfels.positions[i].as_dvec3()).collect();
+    let normals: Vec<Vec3> = all.iter().map(|&i| surfels.normals[i]).collect();
+    let bounds = Bounds::of(places.iter().copied());
     let volume = |cell: f64| (bounds.size() / cell + 8.0).element_product();
     let mut cell = CELL * spacing;
     while volume(cell) > MOST {
         cell *= 1.1;
     }
-    let grid = Grid::new(&places, NEAR * cell);
-    let field = Field::new(&grid, surfels, bounds, cell);
-    field.mesh(&Planes { grid: &grid, surfels, width: 0.8 * cell })
+    let inside = Inside::new(&places, &normals, spacing, SMEARED * SMEARED);
+    let field = Field::new(&places, &inside, bounds, (cell, spacing));
+    let (vertices, triangles) = field.simplest(spacing);
+    let on = |k: &usize| (ASTRAY.0..=ASTRAY.1).contains(&inside.at(places[*k]));
+    let kept: Vec<usize> = (0..places.len()).into_par_iter().with_min_len(64).filter(on).collect();
+    let color =
+        |k: usize| surfels.colors.get(all[k]).map_or(Vec3::splat(128.0), |c| Vec3::from_array(c.map(f32::from)));
+    Planes {
+        grid: Grid::new(&kept.iter().map(|&k| places[k]).collect::<Vec<_>>(), NEAR as f64 * cell),
+        planes: kept.iter().map(|&k| (places[k], normals[k], color(k))).collect(),
+        width: 0.8 * cell,
+        reach: NEAR as f64 * cell,
+        farthest: FARTHEST * cell,
+    }
+    .finish(vertices, triangles)
 }
 
 /// The watertight mesh around surfels, at the distance that they are found to have.
@@ -59,95 +93,147 @@ pub fn velocities_near(surfels: &Surfels, places: &[DVec3]) -> Vec<Vec3> {
     places.par_iter().with_min_len(256).map(nearest).collect()
 }
 
-/// The planes of surfels.
-struct Planes<'a> {
-    grid: &'a Grid,
-    surfels: &'a Surfels,
-    /// Distance at which the weight of a plane has fallen to 1/e [m].
+/// The planes of the surfels that lead vertices.
+struct Planes {
+    grid: Grid,
+    /// Place [m], normal and color of each.
+    planes: Vec<(DVec3, Vec3, Vec3)>,
+    /// Distance at which the weight of a plane has fallen to 1/e, farthest plane, farthest way of a vertex [m].
     width: f64,
+    reach: f64,
+    farthest: f64,
 }
 
-impl Planes<'_> {
-    /// Weighted mean distance to the planes within `reach` of `p` that face like the nearest, their mean normal and color.
-    fn at(&self, p: DVec3, reach: f64) -> Option<(f64, Vec3, Vec3)> {
-        let mut nearest = (f64::INFINITY, usize::MAX);
-        self.grid.for_each_within(p, reach, |j, r2| {
-            if r2 < nearest.0 || (r2 == nearest.0 && j < nearest.1) {
-                nearest = (r2, j);
+impl Planes {
+    /// Weighted mean distance to the planes around `p` that face about as `toward`, their mean normal and color.
+    fn at(&self, p: DVec3, toward: Vec3) -> Option<(f64, Vec3, Vec3)> {
+        let mut nearest = f64::INFINITY;
+        self.grid.for_each_within(p, self.reach, |j, r2| {
+            if r2 < nearest && self.planes[j].1.dot(toward) > FACING {
+                nearest = r2;
             }
         });
-        let first = *self.surfels.normals.get(nearest.1)?;
         let (mut sum, mut distance, mut normal, mut color) = (0.0, 0.0, Vec3::ZERO, Vec3::ZERO);
         let per_width2 = 1.0 / (self.width * self.width);
-        self.grid.for_each_within(p, reach, |j, r2| {
-            let n = self.surfels.normals[j];
-            if n.dot(first) > 0.2 {
-                let w = ((nearest.0 - r2) * per_width2).exp();
+        self.grid.for_each_within(p, self.reach, |j, r2| {
+            let (place, n, c) = self.planes[j];
+            if n.dot(toward) > FACING {
+                let w = ((nearest - r2) * per_width2).exp();
                 sum += w;
-                distance += w * n.as_dvec3().dot(p - self.surfels.positions[j].as_dvec3());
+                distance += w * n.as_dvec3().dot(p - place);
                 normal += w as f32 * n;
-                let c = self.surfels.colors.get(j).copied().unwrap_or([128; 3]);
-                color += w as f32 * Vec3::from_array(c.map(f32::from));
+                color += w as f32 * c;
             }
         });
-        Some((distance / sum, normal.normalize_or(first), color / sum as f32))
+        (sum > 0.0).then(|| (distance / sum, normal.normalize_or(toward), color / sum as f32))
+    }
+
+    /// Leads the vertices to the surfels and paints them.
+    fn finish(&self, mut vertices: Vec<DVec3>, triangles: Vec<[u32; 3]>) -> Mesh {
+        let mut outward = vec![DVec3::ZERO; vertices.len()];
+        for t in &triangles {
+            let [a, b, c] = t.map(|v| vertices[v as usize]);
+            t.iter().for_each(|&v| outward[v as usize] += (b - a).cross(c - a));
+        }
+        let look = |(p, outward): (&mut DVec3, &DVec3)| {
+            let (start, toward) = (*p, outward.normalize_or(DVec3::Y).as_vec3());
+            let mut found = (toward, None);
+            for _ in 0..STEPS {
+                let Some((distance, normal, color)) = self.at(*p, toward) else { break };
+                found = (normal, Some(color));
+                let next = *p - distance * normal.as_dvec3();
+                if next.distance(start) > self.farthest {
+                    break;
+                }
+                *p = next;
+            }
+            let nearest = || self.grid.nearest(*p).map_or(Vec3::splat(128.0), |(j, _)| self.planes[j].2);
+            (found.0, found.1.unwrap_or_else(nearest))
+        };
+        let looks: Vec<(Vec3, Vec3)> = vertices.par_iter_mut().zip(&outward).map(look).collect();
+        Mesh {
+            positions: vertices,
+            triangles,
+            normals: looks.iter().map(|l| l.0.as_dvec3()).collect(),
+            colors: Some(looks.iter().map(|l| l.1.to_array().map(|c| c.round() as u8)).collect()),
+            ..Mesh::default()
+        }
     }
 }
 
-/// Signed distances on the nodes of a grid.
+/// Signed distances on the nodes of a grid, negative inside.
 struct Field {
     origin: DVec3,
     cell: f64,
     /// Nodes along each axis.
     dims: [usize; 3],
+    /// [cells].
     values: Vec<f32>,
 }
 
 impl Field {
-    fn new(grid: &Grid, surfels: &Surfels, bounds: Bounds, cell: f64) -> Self {
+    fn new(places: &[DVec3], inside: &Inside, bounds: Bounds, (cell, spacing): (f64, f64)) -> Self {
         let origin = bounds.min - 3.5 * cell;
         let dims = (bounds.size() / cell).to_array().map(|n| n.ceil() as usize + 8);
-        let mut field = Self { origin, cell, dims, values: vec![f32::NAN; dims[0] * dims[1] * dims[2]] };
-        let planes = Planes { grid, surfels, width: 0.8 * cell };
-        let row = dims[0];
-        let place =
-            |k: usize, x: usize| origin + cell * DVec3::new(x as f64, (k % dims[1]) as f64, (k / dims[1]) as f64);
-        field.values.par_chunks_mut(row).enumerate().for_each(|(k, values)| {
-            for (x, value) in values.iter_mut().enumerate() {
-                if let Some((distance, _, _)) = planes.at(place(k, x), NEAR * cell) {
-                    // Never on the surface itself: every edge is crossed or not.
-                    *value = if distance.abs() < 1e-6 * cell { 1e-6 } else { (distance / cell) as f32 };
-                }
+        let [nx, ny, nz] = dims;
+        let node = |x: usize, y: usize, z: usize| origin + cell * DVec3::new(x as f64, y as f64, z as f64);
+        let mut near = vec![false; nx * ny * nz];
+        for p in places {
+            let [x, y, z] = ((*p - origin) / cell).to_array().map(|c| c as usize);
+            for (z, y) in (z - 1..=z + NEAR).flat_map(|z| (y - 1..=y + NEAR).map(move |y| (z, y))) {
+                near[(z * ny + y) * nx..][x - 1..=x + NEAR].fill(true);
+            }
+        }
+        // Far from surfels the winding number is smooth: a coarse grid tells where it needs no other look.
+        let [cx, cy, cz] = dims.map(|n| n / COARSE + 2);
+        let coarse: Vec<f32> = (0..cx * cy * cz)
+            .into_par_iter()
+            .with_min_len(64)
+            .map(|k| inside.at(node(COARSE * (k % cx), COARSE * (k / cx % cy), COARSE * (k / (cx * cy)))) as f32)
+            .collect();
+        let told = |x: usize, y: usize, z: usize| {
+            let first = ((z / COARSE) * cy + y / COARSE) * cx + x / COARSE;
+            let w = |c: usize| coarse[first + (c & 1) + (c >> 1 & 1) * cx + (c >> 2) * cx * cy] - 0.5;
+            let sure = (0..8).all(|c| w(c).abs() > SURE && (w(c) > 0.0) == (w(0) > 0.0));
+            sure.then(|| if w(0) > 0.0 { -1.0 } else { 1.0 })
+        };
+        let mut values = vec![0f32; nx * ny * nz];
+        let per_cell = SMEARED * spacing / cell;
+        values.par_chunks_mut(nx).zip(near.par_chunks(nx)).enumerate().for_each(|(k, (row, near))| {
+            let (y, z) = (k % ny, k / ny);
+            for (x, value) in row.iter_mut().enumerate() {
+                let known = if near[x] { None } else { told(x, y, z) };
+                *value = known.unwrap_or_else(|| {
+                    // A smeared plane has the winding number 1/2 (1 - h / √(h² + e²)) at the height h.
+                    let u = (1.0 - 2.0 * inside.at(node(x, y, z))).clamp(-0.98, 0.98);
+                    let distance = per_cell * u / (1.0 - u * u).sqrt();
+                    distance as f32
+                });
             }
         });
-        field.flood();
-        field
+        Self { origin, cell, dims, values }
     }
 
-    /// Tells outside from inside where no surfel is near: what the border reaches is outside.
-    fn flood(&mut self) {
-        let [nx, ny, nz] = self.dims;
-        let mut open = vec![0usize];
-        self.values[0] = 1.0;
-        while let Some(k) = open.pop() {
-            let (x, y, z) = (k % nx, k / nx % ny, k / (nx * ny));
-            let mut visit = |inside: bool, next: usize| {
-                if inside && self.values[next].is_nan() {
-                    self.values[next] = 1.0;
-                    open.push(next);
-                }
-            };
-            visit(x > 0, k.wrapping_sub(1));
-            visit(x + 1 < nx, if x + 1 < nx { k + 1 } else { 0 });
-            visit(y > 0, if y > 0 { k - nx } else { 0 });
-            visit(y + 1 < ny, if y + 1 < ny { k + nx } else { 0 });
-            visit(z > 0, if z > 0 { k - nx * ny } else { 0 });
-            visit(z + 1 < nz, if z + 1 < nz { k + nx * ny } else { 0 });
+    /// Vertices and triangles of the cut with the fewest handles, without small shells.
+    fn simplest(&self, spacing: f64) -> (Vec<DVec3>, Vec<[u32; 3]>) {
+        let mut best = (i64::MAX, Vec::new(), Vec::new());
+        for level in LEVELS {
+            let (vertices, triangles) = self.cut(level);
+            let (vertices, triangles, shells) = drop_small(vertices, triangles, spacing);
+            // Every shell has the Euler number 2 less twice its handles, and two triangles for three edges.
+            let handles = shells as i64 - (vertices.len() as i64 - triangles.len() as i64 / 2) / 2;
+            if handles < best.0 && (shells > 0 || best.0 == i64::MAX) {
+                best = (handles, vertices, triangles);
+            }
+            if best.0 <= 0 {
+                break;
+            }
         }
-        self.values.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = -1.0);
+        (best.1, best.2)
     }
 
-    fn mesh(&self, planes: &Planes) -> Mesh {
+    /// Vertices and triangles between the nodes below a level [cells] and the others.
+    fn cut(&self, level: f32) -> (Vec<DVec3>, Vec<[u32; 3]>) {
         let [nx, ny, nz] = self.dims;
         // Vertices by the lower node and the direction of their edge, seven per node.
         let mut numbers = std::collections::HashMap::new();
@@ -156,7 +242,7 @@ impl Field {
             for y in 0..ny - 1 {
                 for x in 0..nx - 1 {
                     let node = |c: usize| ((z + (c >> 2)) * ny + y + (c >> 1 & 1)) * nx + x + (c & 1);
-                    let inside = |c: usize| self.values[node(c)] < 0.0;
+                    let inside = |c: usize| self.values[node(c)] < level;
                     let count = (0..8).filter(|&c| inside(c)).count();
                     if count == 0 || count == 8 {
                         continue;
@@ -167,7 +253,7 @@ impl Field {
                         let (a, b) = (a.min(b), a.max(b));
                         *numbers.entry((node(a), b - a)).or_insert_with(|| {
                             let (fa, fb) = (self.values[node(a)], self.values[node(b)]);
-                            let t = f64::from(fa / (fa - fb)).clamp(0.02, 0.98);
+                            let t = f64::from((fa - level) / (fa - fb)).clamp(0.02, 0.98);
                             let at = |c: usize| corner(c).as_dvec3();
                             places.push(self.origin + self.cell * (at(a) + t * (at(b) - at(a))));
                             places.len() as u32 - 1
@@ -179,34 +265,7 @@ impl Field {
                 }
             }
         }
-        let (places, triangles) = drop_crumbs(places, triangles);
-        self.finish(places, triangles, planes)
-    }
-
-    /// Leads the vertices to the surfels and paints them.
-    fn finish(&self, mut places: Vec<DVec3>, triangles: Vec<[u32; 3]>, planes: &Planes) -> Mesh {
-        let look = |p: &mut DVec3| {
-            let start = *p;
-            let mut found = (Vec3::Y, Vec3::splat(128.0));
-            for _ in 0..STEPS {
-                let Some((distance, normal, color)) = planes.at(*p, NEAR * self.cell) else { break };
-                found = (normal, color);
-                let next = *p - distance * normal.as_dvec3();
-                if next.distance(start) > FARTHEST * self.cell {
-                    break;
-                }
-                *p = next;
-            }
-            found
-        };
-        let looks: Vec<(Vec3, Vec3)> = places.par_iter_mut().map(look).collect();
-        Mesh {
-            positions: places,
-            triangles,
-            normals: looks.iter().map(|l| l.0.as_dvec3()).collect(),
-            colors: Some(looks.iter().map(|l| l.1.to_array().map(|c| c.round() as u8)).collect()),
-            ..Mesh::default()
-        }
+        (places, triangles)
     }
 }
 
@@ -250,25 +309,34 @@ fn cut(
     }
 }
 
-/// Leaves out components of fewer than fifty vertices.
-fn drop_crumbs(places: Vec<DVec3>, triangles: Vec<[u32; 3]>) -> (Vec<DVec3>, Vec<[u32; 3]>) {
+/// Leaves out small shells: flakes, and bubbles, whose volume is negative. Says how many stay.
+fn drop_small(places: Vec<DVec3>, triangles: Vec<[u32; 3]>, spacing: f64) -> (Vec<DVec3>, Vec<[u32; 3]>, usize) {
     let mut groups = crate::groups::Groups::new(places.len());
     for t in &triangles {
         groups.unite(t[0], t[1]);
         groups.unite(t[0], t[2]);
     }
-    let mut sizes = vec![0u32; places.len()];
     let heads: Vec<u32> = (0..places.len() as u32).map(|v| groups.lowest(v)).collect();
-    heads.iter().for_each(|&h| sizes[h as usize] += 1);
-    let stays = |v: u32| sizes[heads[v as usize] as usize] >= 50;
+    let mut shells = vec![(0u32, 0f64); places.len()];
+    heads.iter().for_each(|&h| shells[h as usize].0 += 1);
+    for t in &triangles {
+        let [a, b, c] = t.map(|v| places[v as usize] - places[0]);
+        shells[heads[t[0] as usize] as usize].1 += a.dot(b.cross(c)) / 6.0;
+    }
+    let cube = spacing * spacing * spacing;
+    let stays = |v: u32| {
+        let (count, volume) = shells[heads[v as usize] as usize];
+        count >= FEWEST && (volume > CRUMB * cube || volume < -BUBBLE * cube)
+    };
     let mut numbers = vec![u32::MAX; places.len()];
     let mut kept = Vec::with_capacity(places.len());
     for (v, p) in places.iter().enumerate().filter(|(v, _)| stays(*v as u32)) {
         numbers[v] = kept.len() as u32;
         kept.push(*p);
     }
+    let count = (0..places.len() as u32).filter(|&v| heads[v as usize] == v && stays(v)).count();
     let whole = triangles.into_iter().filter(|t| stays(t[0]));
-    (kept, whole.map(|t| t.map(|v| numbers[v as usize])).collect())
+    (kept, whole.map(|t| t.map(|v| numbers[v as usize])).collect(), count)
 }
 
 #[cfg(test)]
@@ -323,6 +391,43 @@ mod tests {
         for (p, c) in mesh.positions.iter().zip(colors).filter(|(p, _)| p.y.abs() > 0.3) {
             assert!((p.y > 0.0) == (c[0] > 128), "{p} {c:?}");
         }
+    }
+
+    #[test]
+    fn holes_flakes_and_bubbles_do_not_change_the_pieces() {
+        let count = 6000;
+        let spacing = (4.0 * std::f64::consts::PI / count as f64).sqrt();
+        let mut ball = balls(&[Vec3::ZERO], count);
+        let mut small = balls(&[Vec3::ZERO], 300);
+        // A bubble of surfels, a flake inside, one outside, and a hole five surfels wide.
+        for k in 0..small.len() {
+            let n = small.normals[k];
+            (small.positions[k], small.normals[k]) = (0.1 * n + 0.3 * Vec3::X, -n);
+        }
+        let flake = |middle: Vec3, normal: Vec3, s: &mut Surfels| {
+            let (u, v) = normal.any_orthonormal_pair();
+            for k in 0..36 {
+                let (a, b) = ((k % 6) as f32 - 2.5, (k / 6) as f32 - 2.5);
+                s.positions.push(middle + spacing as f32 * (a * u + b * v));
+                s.normals.push(normal);
+                s.colors.push([0; 3]);
+            }
+        };
+        flake(Vec3::new(-0.8, 0.0, 0.0), Vec3::X, &mut small);
+        flake(Vec3::new(0.0, 0.0, 1.2), Vec3::new(0.0, 0.6, 0.8), &mut small);
+        flake(Vec3::new(0.0, 0.0, -0.95), Vec3::Y, &mut small);
+        let hole = |p: &Vec3| p.distance(Vec3::Y) < 2.5 * spacing as f32;
+        let kept: Vec<usize> = (0..ball.len()).filter(|&i| !hole(&ball.positions[i])).collect();
+        let pick = |list: &[Vec3]| kept.iter().map(|&i| list[i]).collect::<Vec<_>>();
+        (ball.positions, ball.normals) = (pick(&ball.positions), pick(&ball.normals));
+        ball.colors = kept.iter().map(|&i| ball.colors[i]).collect();
+        ball.positions.extend(small.positions);
+        ball.normals.extend(small.normals);
+        ball.colors.extend(small.colors);
+        let mesh = mesh_around(&ball, spacing);
+        assert_eq!(euler(&mesh), 2);
+        let far = mesh.positions.iter().map(|p| (p.length() - 1.0).abs()).fold(0.0, f64::max);
+        assert!(far < spacing, "{}", far / spacing);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl FlowingSurface {
                 body == e.body && e.axis_u.length_squared().max(e.axis_v.length_squared()) > most * most
             };
             let loose = e.origin == NONE && s.detailed[e.host as usize] && mark.is_flowing();
-            let drawn_out = loose && longest.iter().any(long);
+            let drawn_out = loose && (e.stray != 0 || longest.iter().any(long));
             let flow = if drawn_out { 1.0 } else { flow };
             if e.origin == NONE && (flow.max(e.blend) > 0.0 || at_wall[e.host as usize]) {
                 if e.blend >= 1.0 || e.contact >= 1.0 {
@@ -190,8 +190,7 @@ fn shape_axes(e: &mut Element, around: &Around, faded: f32) {
     let (across, way) = around.edge;
     // What has not faded whole keeps its size along the edge.
     let radius = if faded >= 1.0 { around.radius } else { e.axis_u.length().max(e.axis_v.length()) };
-    // Steep relief of a mold has more edges than surfels could follow: there nothing is made narrower.
-    if way < radius && e.contact == 0.0 {
+    if way < radius {
         let flat = across - e.normal * e.normal.dot(across);
         if let Some(v) = flat.try_normalize() {
             e.axis_u = radius * e.normal.cross(v);

@@ -6,7 +6,8 @@
 //!    points since the last frame (`motion.rs`).
 //! 2. Where matter flows they fade, over ten frames, to the implicit surface of the points (`field.rs`). How far a surfel
 //!    has faded is its blend: 0 keeps all detail, 1 lies on the implicit surface.
-//! 3. Those that have faded whole are evened out; new ones fill what has opened, crowded and swallowed ones go
+//! 3. Detail surfels that have been left behind are found and fade too (`stray.rs`).
+//! 4. Those that have faded whole are evened out; new ones fill what has opened, crowded and swallowed ones go
 //!    (`resample.rs`).
 //!
 //! Departs from [MKN04] 5.2.2 in what drives the blend: not the change of the density at the surfel, which elastic stretch
@@ -14,12 +15,15 @@
 //! 5.2.5. All decisions are made in index order: the same bits on any number of threads.
 
 mod carry;
+#[cfg(test)]
+mod closed_tests;
 mod field;
 mod mold;
 mod motion;
 mod paint;
 mod resample;
 mod state;
+mod stray;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -128,6 +132,9 @@ struct Element {
     /// Where the surface comes from: a place of a body at rest [m], and the body; `NONE` for what appeared in a break.
     reference: Vec3,
     source: u32,
+    /// Winding number of the surface at rest there, and whether it has come to lie astray (`stray.rs`).
+    winding: f32,
+    stray: u32,
 }
 
 /// One body of the surface.
@@ -244,6 +251,8 @@ impl FlowingSurface {
                 velocity: Vec3::ZERO,
                 reference: surfels.positions[s],
                 source: body,
+                winding: 0.5,
+                stray: 0,
             });
             self.counters.next_id = self.counters.next_id.wrapping_add(1);
         }
@@ -261,7 +270,9 @@ impl FlowingSurface {
         self.approach(molds);
         let Scratch { positions, spacings, labels, echoes, field, .. } = &mut self.scratch;
         field.build(positions, spacings, labels, echoes);
+        self.know_rest();
         let flows = self.carry(carried, points.frame_time, molds);
+        self.find_strays();
         let paints: Vec<Option<Paint>> = carried.iter().map(|c| c.and_then(|c| c.paint)).collect();
         let world = Surroundings { molds, paints: &paints };
         let mut cover = self.cover();

@@ -17,6 +17,8 @@ const WALL: f64 = 1.2;
 /// Distance of the first echo from its point, and of the second from the first [spacings].
 const ECHO: (f64, f64) = (1.0, 1.4);
 const SECOND: f64 = 0.9;
+/// Walls of two molds make a corner if the cosine between their normals is smaller than this.
+const CORNER: f64 = 0.7;
 /// Surfels nearer than this may be drawn to the wall [spacings].
 const WETTING: f64 = 0.8;
 /// Surfels of points farther from all molds than this are not asked [spacings].
@@ -31,6 +33,8 @@ const NEAR: f64 = 0.02;
 const INSIDE: f64 = 0.05;
 /// Surfels on their way to a wall face it with at least this cosine; free surface beside a wall does not.
 const FACING: f32 = 0.3;
+/// Molds that a surfel is near to at most; farther ones are left out.
+const MOST_MOLDS: usize = 4;
 /// Longest step toward the wall in a frame [spacings].
 const STEP: f64 = 0.12;
 /// Contact of a surfel that has not moved on a mold that stands still: it is where it was.
@@ -66,10 +70,13 @@ impl FlowingSurface {
         let (s, marks) = (&self.scratch, &self.marks);
         let asked = |i: usize| s.detailed[i] && marks[i].is_flowing();
         let mut echoes = Vec::new();
-        let mut walls = Vec::new();
+        let mut walls: Vec<Vec<f64>> = Vec::new();
+        // Ways to the first echoes in the molds before, of points near several.
+        let mut ways: Vec<(u32, DVec3)> = Vec::new();
         for mold in molds {
             let one = |i: usize| if asked(i) { (mold.probe)(s.positions[i]) } else { (f64::INFINITY, DVec3::ZERO) };
             let near: Vec<(f64, DVec3)> = (0..s.positions.len()).into_par_iter().with_min_len(32).map(one).collect();
+            let known = ways.len();
             for (i, &(distance, normal)) in near.iter().enumerate() {
                 let a = s.spacings[i];
                 if distance.abs() < WALL * a {
@@ -78,6 +85,14 @@ impl FlowingSurface {
                     // Beyond a thin wall there is no echo.
                     let behind = places.into_iter().take_while(|p| (mold.probe)(*p).0 < 0.0);
                     echoes.extend(behind.map(|position| Echo { position, owner: i as u32 }));
+                    // Where two molds meet, the corner between their echoes is filled too.
+                    let others = ways[..known].iter().filter(|w| w.0 == i as u32);
+                    echoes.extend(
+                        others
+                            .filter(|w| w.1.dot(normal).abs() < CORNER * w.1.length())
+                            .map(|w| Echo { position: s.positions[i] + w.1 - first * normal, owner: i as u32 }),
+                    );
+                    ways.push((i as u32, -first * normal));
                 }
             }
             walls.push(near.into_iter().map(|n| n.0).collect());
@@ -110,10 +125,23 @@ impl FlowingSurface {
                 e.contact = 1.0;
                 return;
             }
+            let place = e.position.as_dvec3();
+            let mut order: [(f64, usize); MOST_MOLDS] = [(f64::INFINITY, usize::MAX); MOST_MOLDS];
+            for (k, (mold, _)) in
+                molds.iter().zip(&s.walls).enumerate().filter(|(_, (_, w))| w[h] < ASKED * s.spacings[h])
+            {
+                let known = ((mold.probe)(place).0.abs(), k);
+                let at = order.partition_point(|o| o.0 <= known.0);
+                if at < MOST_MOLDS {
+                    order[at..].rotate_right(1);
+                    order[at] = known;
+                }
+            }
+            // It touches the nearest one; from others it is only led out, or in a corner it would go to and fro between them.
             let mut contact = 0f32;
-            for (mold, walls) in molds.iter().zip(&s.walls) {
-                if walls[h] < ASKED * s.spacings[h] {
-                    contact = contact.max(press(e, mold, s.spacings[h], (&s.field, s.labels[h]), list));
+            for (n, &(_, k)) in order.iter().enumerate().take_while(|(_, o)| o.1 < molds.len()) {
+                if n == 0 || (molds[k].probe)(e.position.as_dvec3()).0 < 0.0 {
+                    contact = contact.max(press(e, &molds[k], s.spacings[h], (&s.field, s.labels[h]), list));
                 }
             }
             e.contact = contact;

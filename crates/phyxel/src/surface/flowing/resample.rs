@@ -21,6 +21,10 @@ pub(super) const SEEN: f32 = 1.8;
 const CROWDED: f32 = 0.5;
 /// A new surfel has this much room.
 const ROOM: f32 = 0.75;
+/// Steps in the relief of a mold from this height on are covered [surfel spacings].
+const RISE: f32 = 0.6;
+/// Beside a wall that is not filled, surface is looked for within this distance [spacings of the points].
+const LEAVES: f32 = 0.6;
 /// Range and strength of the mutual push, and its bounds per frame [surfel spacings].
 const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
 /// Normals of the same side of a surface have at least this cosine.
@@ -76,7 +80,7 @@ impl FlowingSurface {
     /// What each surfel sees.
     pub(super) fn look_around(&self, cover: &Cover) -> Vec<Around> {
         let all = (0..self.elements.len()).into_par_iter().with_min_len(CHUNK);
-        all.map_init(Vec::new, |seen, i| {
+        all.map_init(<(Vec<(Vec3, u32)>, Vec<Vec3>)>::default, |(seen, offsets), i| {
             let e = &self.elements[i];
             // Those that have all their detail are not moved, and have no gaps to fill.
             let whole = e.blend == 0.0 && e.contact == 0.0 && self.scratch.detailed.get(e.host as usize) == Some(&true);
@@ -87,20 +91,27 @@ impl FlowingSurface {
             let free = e.blend >= 1.0 || e.contact >= 1.0;
             let mut edge = (Vec3::ZERO, SEEN * spacing);
             seen.clear();
+            offsets.clear();
             cover.grid.for_each_within(e.position.as_dvec3(), f64::from(SEEN * spacing), |j, _| {
                 let other = &self.elements[j];
                 if j == i || self.label(other) != own {
                     return;
                 }
                 let offset = other.position - e.position;
+                offsets.push(offset);
                 if other.normal.dot(e.normal) > SAME_SIDE {
                     seen.push((offset, j as u32));
-                } else {
+                } else if e.contact == 0.0 || other.contact == 0.0 {
+                    // On a mold only the rim of the matter is an edge: steep relief has more of them than surfels could follow.
                     edge = nearer_edge(edge, e, other.normal, offset, spacing);
                 }
             });
             let slope = if free { slope_around(e, spacing, seen, &self.elements) } else { Mat3::ZERO };
-            Around { slope, edge, ..look(e, spacing, seen) }
+            let mut around = Around { slope, edge, ..look(e, spacing, seen) };
+            if e.contact >= 1.0 && around.gaps[1].is_none() {
+                around.gaps[1] = riser(e, spacing, seen, offsets);
+            }
+            around
         })
         .collect()
     }
@@ -192,7 +203,10 @@ impl FlowingSurface {
                     let e = &self.elements[parent as usize];
                     let spacing = self.spacing(e.body);
                     let toward = (e.contact < 1.0).then_some(e.normal);
-                    let on = self.land((place.as_dvec3(), toward), e.host as usize, spacing, world.molds, list)?;
+                    // Where matter leaves the wall its surface goes down steeply.
+                    let leaves = LEAVES * self.scratch.spacings[e.host as usize] as f32;
+                    let farthest = if e.contact >= 1.0 { spacing.max(leaves) } else { spacing };
+                    let on = self.land((place.as_dvec3(), toward), e.host as usize, farthest, world.molds, list)?;
                     let mut child = self.element_at(on, spacing, e.velocity);
                     self.paint(&mut child, Some(e), looked, world.paints);
                     Some(child)
@@ -386,6 +400,16 @@ fn gaps(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> [Option<Vec3>; 2] {
         }
     }
     found
+}
+
+/// The middle of a step in the relief of a mold that no surfel covers: between a surfel and one of the same side above or below it.
+fn riser(e: &Element, spacing: f32, seen: &[(Vec3, u32)], offsets: &[Vec3]) -> Option<Vec3> {
+    let bare = |offset: &Vec3| {
+        let (rise, middle) = (e.normal.dot(*offset).abs(), 0.5 * *offset);
+        let room = CROWDED * CROWDED * spacing * spacing;
+        rise > RISE * spacing && offsets.iter().all(|o| (*o - middle).length_squared() > room)
+    };
+    seen.iter().map(|s| s.0).find(bare).map(|offset| e.position + 0.5 * offset)
 }
 
 fn cell(p: Vec3, edge: f32) -> IVec3 {

@@ -5,9 +5,9 @@ use crate::neighbors::Grid;
 use crate::random::Random;
 
 /// Distance between points.
-const SPACING: f64 = 0.2;
+pub(super) const SPACING: f64 = 0.2;
 /// Radius of the ball.
-const RADIUS: f64 = 1.0;
+pub(super) const RADIUS: f64 = 1.0;
 
 /// Points of a ball.
 fn ball() -> Vec<DVec3> {
@@ -41,12 +41,12 @@ fn skin(count: usize, center: DVec3, color: [u8; 3]) -> Surfels {
 }
 
 /// Bodies that follow a motion.
-struct Lab {
-    rest: Vec<DVec3>,
+pub(super) struct Lab {
+    pub(super) rest: Vec<DVec3>,
     bodies: Vec<u32>,
-    surface: FlowingSurface,
+    pub(super) surface: FlowingSurface,
     flow: f32,
-    labels: Vec<u32>,
+    pub(super) labels: Vec<u32>,
 }
 
 impl Lab {
@@ -55,7 +55,7 @@ impl Lab {
         Self::make(centers, flow, false)
     }
 
-    fn make(centers: &[DVec3], flow: f32, detail: bool) -> Self {
+    pub(super) fn make(centers: &[DVec3], flow: f32, detail: bool) -> Self {
         let (mut rest, mut bodies) = (Vec::new(), Vec::new());
         for (b, &center) in centers.iter().enumerate() {
             rest.extend(ball().iter().map(|p| *p + center));
@@ -79,7 +79,7 @@ impl Lab {
         lab
     }
 
-    fn with(&self, positions: &[DVec3], act: impl FnOnce(&FlowPoints)) {
+    pub(super) fn with(&self, positions: &[DVec3], act: impl FnOnce(&FlowPoints)) {
         let (spacings, flow) = (vec![SPACING; self.rest.len()], vec![self.flow; self.rest.len()]);
         act(&FlowPoints {
             positions,
@@ -93,14 +93,14 @@ impl Lab {
     }
 
     /// One frame with the points moved by `map` from rest.
-    fn frame(&mut self, map: impl Fn(usize, DVec3) -> DVec3) {
+    pub(super) fn frame(&mut self, map: impl Fn(usize, DVec3) -> DVec3) {
         let positions: Vec<DVec3> = self.rest.iter().enumerate().map(|(i, &p)| map(i, p)).collect();
         let mut surface = std::mem::take(&mut self.surface);
         self.with(&positions, |points| surface.update(points, &[], &[]));
         self.surface = surface;
     }
 
-    fn surfels(&self) -> Surfels {
+    pub(super) fn surfels(&self) -> Surfels {
         let mut out = Surfels::default();
         self.surface.write(0, &mut out);
         out
@@ -286,7 +286,7 @@ fn relief(n: DVec3) -> f64 {
 }
 
 /// A ball with relief, melted, as a detail surface.
-fn detailed() -> Lab {
+pub(super) fn detailed() -> Lab {
     let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
     for e in &mut lab.surface.elements {
         e.position *= relief(e.position.as_dvec3().normalize()) as f32;
@@ -316,55 +316,8 @@ fn matter_that_flows_without_a_change_of_topology_keeps_its_detail() {
     assert!(worst < 0.05 * SPACING as f32, "{worst}");
 }
 
-/// Pixels of twenty views in which a surfel is seen from behind through a hole: no front is right behind it, and all that is seen
-/// beside it is nearer or seen from behind too. Discs that stand over an edge are none: there the front is behind them, or at an
-/// outline something farther is seen beside them.
-fn seen_through(elements: &[Element]) -> usize {
-    let extent = elements.iter().fold(0f32, |m, e| m.max(e.position.abs().max_element())) * 1.8;
-    (0..20).map(|view| holes_in_view(elements, resample::spiral(view, 20).as_vec3(), extent)).sum()
-}
-
-fn holes_in_view(elements: &[Element], toward: Vec3, extent: f32) -> usize {
-    const SIZE: usize = 150;
-    let (x, y) = toward.any_orthonormal_pair();
-    // Depth of what faces the eye, of what does not, and the radius of the latter.
-    let mut picture = vec![[f32::NEG_INFINITY, f32::NEG_INFINITY, 0.0]; SIZE * SIZE];
-    let to_pixel = SIZE as f32 / (2.0 * extent);
-    for e in elements {
-        let (px, py) = ((e.position.dot(x) + extent) * to_pixel, (e.position.dot(y) + extent) * to_pixel);
-        let radius = e.axis_u.length().max(e.axis_v.length());
-        let reach = radius * to_pixel + 1.0;
-        let facing = e.normal.dot(toward);
-        // What is seen from the side covers nothing.
-        if facing.abs() < 0.05 {
-            continue;
-        }
-        for v in (py - reach).max(0.0) as usize..((py + reach) as usize + 1).min(SIZE) {
-            for u in (px - reach).max(0.0) as usize..((px + reach) as usize + 1).min(SIZE) {
-                let flat = ((u as f32 + 0.5 - px) * x + (v as f32 + 0.5 - py) * y) / to_pixel;
-                let depth = -flat.dot(e.normal) / facing;
-                let d = flat + depth * toward;
-                let (a, b) = (d.dot(e.axis_u) / e.axis_u.length_squared(), d.dot(e.axis_v) / e.axis_v.length_squared());
-                let (depth, pixel) = (depth + e.position.dot(toward), &mut picture[v * SIZE + u]);
-                if a * a + b * b < 1.0 && facing > 0.0 {
-                    pixel[0] = pixel[0].max(depth);
-                } else if a * a + b * b < 1.0 && facing < -0.5 && depth > pixel[1] {
-                    (pixel[1], pixel[2]) = (depth, radius);
-                }
-            }
-        }
-    }
-    let beside = |k: usize| (0..25).map(move |n| k + (n / 5) * SIZE + n % 5 - 2 * SIZE - 2);
-    let hole = |k: &usize| {
-        let [front, back, radius] = picture[*k];
-        let enclosed = |q: usize| picture[q][1] > picture[q][0] || picture[q][0] > back - 2.0 * radius;
-        back > front + 2.0 * radius && beside(*k).all(enclosed)
-    };
-    (2 * SIZE + 2..SIZE * (SIZE - 2) - 2).filter(hole).count()
-}
-
 /// Tears a ball in two halves, which move apart.
-fn tear(lab: &mut Lab) {
+pub(super) fn tear(lab: &mut Lab) {
     let right: Vec<u32> = lab.rest.iter().map(|p| u32::from(p.x > 0.0)).collect();
     lab.labels.fill(7);
     for k in 0..40 {
@@ -374,18 +327,6 @@ fn tear(lab: &mut Lab) {
         let gap = 0.02 * f64::from((k - 4).max(0));
         lab.frame(move |_, p| p + DVec3::X * gap * if p.x > 0.0 { 1.0 } else { -1.0 });
     }
-}
-
-#[test]
-fn nobody_sees_through_what_has_parted() {
-    let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
-    assert_eq!(seen_through(&lab.surface.elements), 0);
-    // A hole is found.
-    let mut holed = lab.surface.elements.clone();
-    holed.retain(|e| e.position.distance(Vec3::Y) > 0.2);
-    assert!(seen_through(&holed) > 50);
-    tear(&mut lab);
-    assert_eq!(seen_through(&lab.surface.elements), 0);
 }
 
 /// A ball with stripes, drawn to 1.8 times its length; its surfels are pushed about, and a sixth of them are new.

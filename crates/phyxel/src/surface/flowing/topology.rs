@@ -80,7 +80,7 @@ impl FlowingSurface {
             }
         }
         self.find_events();
-        self.find_changes();
+        self.find_changes(flow);
         let s = &self.scratch;
         for (i, mark) in self.marks.iter_mut().enumerate() {
             mark.label = s.labels[i];
@@ -115,8 +115,9 @@ impl FlowingSurface {
         }
     }
 
-    /// Compares exposures with those of the start.
-    fn find_changes(&mut self) {
+    /// Compares exposures of what flows with those of the start. What is solid keeps its neighbors: its exposure does not change, though
+    /// a blow may bring others near for a while.
+    fn find_changes(&mut self, flow: &[f32]) {
         let s = &self.scratch;
         if !s.detailed.iter().any(|d| *d) {
             return;
@@ -131,7 +132,7 @@ impl FlowingSurface {
         }
         let near = Neighborhoods::with_radii(&s.positions, &radii);
         self.marks.par_iter_mut().with_min_len(CHUNK).enumerate().for_each(|(i, mark)| {
-            if s.detailed[i] && s.flowed[i] > 0.0 && mark.change < 1.0 {
+            if s.detailed[i] && flow[i] > 0.0 && mark.change < 1.0 {
                 let moved = (exposure_of(i, &s.positions, s, &near) - mark.reference).abs();
                 mark.change = mark.change.max((GAIN * (moved - DEAD)).clamp(0.0, 1.0));
             }

@@ -1,0 +1,140 @@
+//! Surfaces of balls that flow are closed, without flakes, and so are the meshes around them.
+
+use super::tests::{Lab, RADIUS, SPACING, detailed, tear};
+use super::*;
+use crate::surface::mesh_of_surfels;
+use std::collections::BTreeMap;
+
+#[test]
+fn flakes_that_matter_leaves_behind_go_and_all_else_keeps_its_detail() {
+    let mut lab = detailed();
+    lab.frame(|_, p| p);
+    let start = lab.surface.elements.clone();
+    let flake = |e: &Element| e.position.normalize().dot(Vec3::X) > 0.97 && e.id.is_multiple_of(3);
+    for e in lab.surface.elements.iter_mut().filter(|e| flake(e)) {
+        e.position += 1.1 * SPACING as f32 * e.normal;
+    }
+    assert!(start.iter().filter(|e| flake(e)).count() > 8);
+    (0..16).for_each(|_| lab.frame(|_, p| p));
+    for e in &lab.surface.elements {
+        match start.iter().find(|s| s.id == e.id) {
+            Some(s) if !flake(s) => assert!(e.blend == 0.0 && e.position.distance(s.position) < 1e-5, "{}", e.position),
+            _ => assert!((f64::from(e.position.length()) - RADIUS).abs() < 0.5 * SPACING, "{}", e.position.length()),
+        }
+    }
+}
+
+/// Pixels of twenty views in which a surfel is seen from behind through a hole: no front is right behind it, and all that is seen
+/// beside it is nearer or seen from behind too. Discs that stand over an edge are none: there the front is behind them, or at an
+/// outline something farther is seen beside them.
+fn seen_through(elements: &[Element]) -> usize {
+    let extent = elements.iter().fold(0f32, |m, e| m.max(e.position.abs().max_element())) * 1.8;
+    (0..20).map(|view| holes_in_view(elements, super::resample::spiral(view, 20).as_vec3(), extent)).sum()
+}
+
+fn holes_in_view(elements: &[Element], toward: Vec3, extent: f32) -> usize {
+    const SIZE: usize = 150;
+    let (x, y) = toward.any_orthonormal_pair();
+    // Depth of what faces the eye, of what does not, and the radius of the latter.
+    let mut picture = vec![[f32::NEG_INFINITY, f32::NEG_INFINITY, 0.0]; SIZE * SIZE];
+    let to_pixel = SIZE as f32 / (2.0 * extent);
+    for e in elements {
+        let (px, py) = ((e.position.dot(x) + extent) * to_pixel, (e.position.dot(y) + extent) * to_pixel);
+        let radius = e.axis_u.length().max(e.axis_v.length());
+        let reach = radius * to_pixel + 1.0;
+        let facing = e.normal.dot(toward);
+        // What is seen from the side covers nothing.
+        if facing.abs() < 0.05 {
+            continue;
+        }
+        for v in (py - reach).max(0.0) as usize..((py + reach) as usize + 1).min(SIZE) {
+            for u in (px - reach).max(0.0) as usize..((px + reach) as usize + 1).min(SIZE) {
+                let flat = ((u as f32 + 0.5 - px) * x + (v as f32 + 0.5 - py) * y) / to_pixel;
+                let depth = -flat.dot(e.normal) / facing;
+                let d = flat + depth * toward;
+                let (a, b) = (d.dot(e.axis_u) / e.axis_u.length_squared(), d.dot(e.axis_v) / e.axis_v.length_squared());
+                let (depth, pixel) = (depth + e.position.dot(toward), &mut picture[v * SIZE + u]);
+                if a * a + b * b < 1.0 && facing > 0.0 {
+                    pixel[0] = pixel[0].max(depth);
+                } else if a * a + b * b < 1.0 && facing < -0.2 && depth > pixel[1] {
+                    (pixel[1], pixel[2]) = (depth, radius);
+                }
+            }
+        }
+    }
+    let beside = |k: usize| (0..25).map(move |n| k + (n / 5) * SIZE + n % 5 - 2 * SIZE - 2);
+    let hole = |k: &usize| {
+        let [front, back, radius] = picture[*k];
+        let enclosed = |q: usize| picture[q][1] > picture[q][0] || picture[q][0] > back - 2.0 * radius;
+        back > front + 2.0 * radius && beside(*k).all(enclosed)
+    };
+    (2 * SIZE + 2..SIZE * (SIZE - 2) - 2).filter(hole).count()
+}
+
+#[test]
+fn nobody_sees_through_what_has_parted() {
+    let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
+    assert_eq!(seen_through(&lab.surface.elements), 0);
+    // A hole is found.
+    let mut holed = lab.surface.elements.clone();
+    holed.retain(|e| e.position.distance(Vec3::Y) > 0.2);
+    assert!(seen_through(&holed) > 50);
+    tear(&mut lab);
+    assert_eq!(seen_through(&lab.surface.elements), 0);
+}
+
+/// Euler number and volume of the mesh around the surface, whose edges are all passed once in each direction.
+fn mesh_of(lab: &Lab) -> (i64, f64) {
+    let mesh = mesh_of_surfels(&lab.surfels());
+    let mut edges: BTreeMap<(u32, u32), [u32; 2]> = BTreeMap::new();
+    let mut volume = 0.0;
+    for t in &mesh.triangles {
+        for k in 0..3 {
+            let (a, b) = (t[k], t[(k + 1) % 3]);
+            edges.entry((a.min(b), a.max(b))).or_default()[usize::from(a < b)] += 1;
+        }
+        let [a, b, c] = t.map(|v| mesh.positions[v as usize]);
+        volume += a.dot(b.cross(c)) / 6.0;
+    }
+    assert!(edges.values().all(|n| *n == [1, 1]), "every edge has two triangles, one on each side");
+    (mesh.positions.len() as i64 - edges.len() as i64 + mesh.triangles.len() as i64, volume)
+}
+
+#[test]
+fn the_mesh_has_the_pieces_and_the_volume_of_the_matter_before_and_after_it_parts() {
+    let mut lab = detailed();
+    let ball = 4.0 / 3.0 * std::f64::consts::PI * RADIUS.powi(3);
+    let (euler, volume) = mesh_of(&lab);
+    assert!(euler == 2 && (volume / ball - 1.0).abs() < 0.02, "{euler} {}", volume / ball);
+    tear(&mut lab);
+    // The points are the same; the layer that the tear goes through is parted among the halves and shows as two rough faces.
+    let (euler, volume) = mesh_of(&lab);
+    assert!(euler == 4 && (0.93..1.02).contains(&(volume / ball)), "{euler} {}", volume / ball);
+}
+
+#[test]
+fn the_corner_between_two_molds_is_filled_without_holes() {
+    let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
+    // The ball is pressed into the corner between a floor and a wall.
+    let floor = |p: DVec3| (p.y + 0.7, DVec3::Y);
+    let wall = |p: DVec3| (p.x + 0.7, DVec3::X);
+    let molds = [Mold { probe: &floor, still: true }, Mold { probe: &wall, still: true }];
+    let mut surface = std::mem::take(&mut lab.surface);
+    let least = -0.7 + 0.4 * SPACING;
+    for k in 0..40 {
+        let sink = 0.01 * f64::from(k.min(30));
+        let press = |p: &DVec3| (*p - sink * DVec3::new(1.0, 1.0, 0.0)).max(DVec3::new(least, least, -2.0));
+        let moved: Vec<DVec3> = lab.rest.iter().map(press).collect();
+        lab.with(&moved, |points| surface.update(points, &[], &molds));
+    }
+    // Every place on the floor, up to the wall, has a surfel of that side beside it.
+    let on = |e: &&Element| e.normal.y < -0.9 && (e.position.y + 0.7).abs() < 0.02;
+    let feet: Vec<&Element> = surface.elements.iter().filter(on).collect();
+    let mut bare = 0;
+    for k in 0..200 {
+        let (a, b) = ((k % 20) as f32, (k / 20) as f32);
+        let q = Vec3::new(-0.68 + 0.02 * a, -0.7, -0.25 + 0.05 * b);
+        bare += usize::from(!feet.iter().any(|e| e.position.distance(q) < 0.09));
+    }
+    assert!(feet.len() > 100 && bare == 0, "{bare} of 200 places are bare, {} surfels", feet.len());
+}
