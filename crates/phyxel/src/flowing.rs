@@ -28,6 +28,7 @@ impl World {
         let own = self.bodies.iter().map(|b| MeltMatter::new(&b.material).own_speed()).fold(0.0, f64::max);
         let sound = (SOUND_OVER_FALL * fall.max(fastest)).max(own);
         self.flow = FlowModel::new(&self.points, bodies, sound);
+        self.lattice.expect_speed(fall.max(fastest));
         self.start_embedded(EMBEDDED_SOUND * fall.max(fastest));
         self.change_phases();
     }

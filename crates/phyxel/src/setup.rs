@@ -8,7 +8,7 @@ mod shell;
 mod skin;
 
 use declared::{add_force, add_pin, add_probe, awaited};
-use lattice::{add_lattice, shared_sites};
+use lattice::{add_lattice, add_lattice_contact, shared_sites};
 use remarks::{describe_buried, describe_flat, describe_overlap, describe_rough};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
@@ -125,23 +125,9 @@ impl World {
         }
         check_held(&shells, &bodies)?;
         let mut body_contacts = Bodies::new(&points, &contact_bodies(&bodies, &sampled, &shells, &points));
-        // Lattices meet each other particle by particle; their skins, which other bodies feel, must stay whole for that.
-        for lattice in &lattice_bodies {
-            let material = &lattice.material;
-            let whole = material.lattice.is_some_and(|l| l.break_strain.is_none() && l.yield_bound >= 0.6);
-            let others = scene.bodies.iter().any(|b| b.model != ModelKind::Lattice);
-            match others
-                && whole
-                && !lattice.liquid
-                && !material.can_melt()
-                && scene.bodies[lattice.body].dimensions == 3
-            {
-                true => body_contacts.add_lattice(lattice.body),
-                false => body_contacts.exclude(lattice.body),
-            }
-        }
-        let excluded = |b: u32| lattice.manages(b as usize);
-        let overlaps = body_contacts.overlaps().iter().filter(|o| !excluded(o.body_a) && !excluded(o.body_b));
+        add_lattice_contact(scene, &lattice_bodies, &mut body_contacts);
+        let is_lattice = |b: u32| lattice.manages(b as usize);
+        let overlaps = body_contacts.overlaps().iter().filter(|o| !is_lattice(o.body_a) || !is_lattice(o.body_b));
         warnings.extend(overlaps.map(|o| describe_overlap(o, &bodies)));
         let mut radii = body_contacts.radii().to_vec();
         for (b, range) in shells.ranges() {
@@ -234,6 +220,8 @@ impl World {
         world.start_moving();
         world.start_flow();
         world.warm_lattices();
+        world.tell_grains();
+        world.body_contacts.begin_grains(&world.points);
         world.warnings.extend(world.describe_demands());
         world.guard = Guard::new(world.limits());
         Ok(world)

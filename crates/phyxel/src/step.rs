@@ -150,6 +150,7 @@ impl World {
     /// Longest step that is stable, as an equal part of what is left to the next frame or event.
     fn choose_time_step(&mut self, max_dt: f64) -> f64 {
         let until = self.next_event_time().map_or(max_dt, |t| max_dt.min(t - self.time).max(1e-9 * max_dt));
+        self.tell_grains();
         self.body_contacts.prepare(&self.points, self.time);
         let limit = self.stable_time_step();
         // A count that is a hair above a whole number is that number.
@@ -187,6 +188,7 @@ impl World {
             pin.impulse = DVec3::ZERO;
         }
         // From here on nothing depends on what was done before the frame, so that a resumed run has the same bits.
+        self.tell_grains();
         self.body_contacts.refresh(&self.points, self.time);
         self.flow.refresh();
         self.lattice.forget();

@@ -173,6 +173,7 @@ impl World {
         self.update_melted_fractions();
         self.switched = booked;
         self.guard = guard;
+        self.tell_grains();
         self.body_contacts.refresh(&self.points, self.time);
         self.mls.load_positions(&self.points);
         self.mls.compute_stresses(&self.points);

@@ -12,6 +12,7 @@
 //! nor are sheets against sheets (`models::shell` has its own way for both), and bodies that meet faster than about the wave speed of their matter may pass through each other.
 
 use super::candidates::Candidates;
+use super::grains::Grains;
 use super::overlap::{Overlap, find_overlaps};
 use super::skin::{Facets, Skin};
 use super::touch::Touch;
@@ -67,7 +68,7 @@ pub struct Bodies {
     pub(super) overlaps_at_start: Vec<f64>,
     overlaps: Vec<Overlap>,
     pub(super) candidates: Candidates,
-    /// How far each skin point was dragged since it sticks [m]. Written by `add_forces`, kept from step to step.
+    /// How far each skin point, then each grain, was dragged since it sticks [m]. Written by `add_forces`, kept from step to step.
     pub(super) drags: Vec<DVec3>,
     /// Per active point. Written by `find`.
     pub(super) facets: Vec<Facets>,
@@ -78,9 +79,11 @@ pub struct Bodies {
     /// Force on each active point [N]. Written by the force phases.
     forces: Vec<DVec3>,
     /// Torque that the pushes of each body's points lack [N m]. Written by the force phases.
-    torques: Vec<DVec3>,
+    pub(super) torques: Vec<DVec3>,
+    /// Matter without a skin.
+    pub(super) grains: Grains,
     /// Whether `touches` are those of the present state.
-    found: bool,
+    pub(super) found: bool,
 }
 
 impl Bodies {
@@ -137,12 +140,14 @@ impl Bodies {
     /// Takes a body out: its points neither push nor are pushed any more.
     pub fn exclude(&mut self, body: usize) {
         self.candidates.exclude(body, self.materials.len());
+        self.forget_grains();
         self.found = false;
     }
 
     /// Says that a body is a lattice: lattices see each other particle by particle, not here.
     pub fn add_lattice(&mut self, body: usize) {
         self.candidates.add_lattice(body);
+        self.forget_grains();
         self.found = false;
     }
 
@@ -174,7 +179,7 @@ impl Bodies {
     /// Largest step that keeps the contacts last found stable and lets nothing pass through [s]; infinite when no
     /// bodies are near each other.
     pub fn max_time_step(&self, points: &Points) -> f64 {
-        self.max_travel_step().min(self.stable_time_step(points))
+        self.max_travel_step().min(self.stable_time_step(points)).min(self.grain_time_step(points))
     }
 
     /// Largest step in which bodies do not pass through each other [s]; the limit of implicit steps.
@@ -189,6 +194,7 @@ impl Bodies {
         self.found = false;
         self.drags.fill(DVec3::ZERO);
         self.pushes.clear();
+        self.push_grains(points, dt);
         if self.touching() == 0 {
             return;
         }
@@ -227,7 +233,7 @@ impl Bodies {
 
     /// Energy stored in contact at the last force phase [J].
     pub fn energy(&self) -> f64 {
-        self.touches.iter().map(Touch::energy).sum()
+        self.touches.iter().map(Touch::energy).sum::<f64>() + self.grain_energy()
     }
 
     /// Number of points that touched another body at the last force phase.
@@ -256,6 +262,7 @@ impl Bodies {
             *touch = this.touch(points, a, fading);
         });
         self.touches = touches;
+        self.find_grains(points, fading);
     }
 
     /// Step that keeps the springs of the present touches stable [s].
@@ -306,7 +313,7 @@ impl Bodies {
 }
 
 /// Adds forces that sum to zero and have the given torque, in proportion to mass and distance from the axis.
-fn turn(points: &mut Points, own: &[u32], torque: DVec3) {
+pub(super) fn turn(points: &mut Points, own: &[u32], torque: DVec3) {
     let own = || own.iter().map(|&i| i as usize);
     let mass: f64 = own().map(|i| points.masses[i]).sum();
     let center = own().map(|i| points.masses[i] * points.positions[i]).sum::<DVec3>() / mass;

@@ -109,9 +109,14 @@ impl Candidates {
         };
     }
 
+    /// Whether a body is left out.
+    pub fn is_out(&self, body: usize) -> bool {
+        self.excluded.get(body) == Some(&true)
+    }
+
     /// Whether two bodies do not see each other.
-    fn is_excluded(&self, a: usize, b: usize) -> bool {
-        let out = |body: usize| self.excluded.get(body) == Some(&true);
+    pub fn is_excluded(&self, a: usize, b: usize) -> bool {
+        let out = |body: usize| self.is_out(body);
         let both = |kind: &[usize]| kind.contains(&a) && kind.contains(&b);
         out(a) || out(b) || both(&self.sheets) || both(&self.lattices)
     }

@@ -6,7 +6,7 @@ use crate::points::Points;
 use glam::DVec3;
 
 /// Growth β of the stiffness with depth: stops soft bodies at 10 m/s before they pass through each other.
-const STIFFENING: f64 = 10.0;
+pub(super) const STIFFENING: f64 = 10.0;
 /// Normal damping as a part of the critical one.
 const DAMPING: f64 = 0.2;
 /// Stiffness of sticking as a part of the normal one.
@@ -14,7 +14,7 @@ const STICK: f64 = 0.5;
 /// Damping of sticking as a part of the critical one.
 const STICK_DAMPING: f64 = 0.3;
 /// Sum of weights from which on the other surface counts as fully there.
-const FULL_COVER: f64 = 0.4;
+pub(super) const FULL_COVER: f64 = 0.4;
 
 /// What an active point feels of the other bodies.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,13 +30,15 @@ pub(super) struct Touch {
     /// Secant stiffness [N/m].
     pub stiffness: f64,
     /// Part of the secant stiffness that is due to stiffening.
-    steep: f64,
+    pub steep: f64,
     /// Velocity relative to the other surface [m/s].
-    slip: DVec3,
-    mass: f64,
-    friction: f64,
+    pub slip: DVec3,
+    /// [kg].
+    pub mass: f64,
+    /// Coulomb friction coefficient.
+    pub friction: f64,
     /// How far it was dragged along the surface before this step [m].
-    drag: DVec3,
+    pub drag: DVec3,
 }
 
 /// Two points as the first sees the second.
@@ -170,6 +172,16 @@ impl Touch {
         slide.try_normalize().map_or(DVec3::ZERO, |direction| -strength * direction)
     }
 
+    /// Shear of a liquid of a viscosity [Pa s] between the surface and a ball of a diameter [m] at it, at most `rate` times the sliding
+    /// momentum [N].
+    pub fn shear(&self, viscosity: f64, size: f64, rate: f64) -> DVec3 {
+        if viscosity <= 0.0 || self.inverse_cover == 0.0 || self.depth <= -0.25 * size {
+            return DVec3::ZERO;
+        }
+        let slide = self.slip - self.slip.dot(self.normal) * self.normal;
+        slide * (2.0 * viscosity * size).min(rate * self.mass)
+    }
+
     /// Stored energy [J].
     pub fn energy(&self) -> f64 {
         let spring = self.stiffness / (1.0 + self.steep);
@@ -178,6 +190,6 @@ impl Touch {
 }
 
 /// Two springs in a row, counted such that two equal ones give one of them.
-fn series(a: f64, b: f64) -> f64 {
+pub(super) fn series(a: f64, b: f64) -> f64 {
     2.0 * a * b / (a + b).max(f64::MIN_POSITIVE)
 }

@@ -96,6 +96,8 @@ pub struct LatticeSpec {
     pub scatter: f64,
     /// Largest |AᵀA - I| of the local stretch A that is still elastic.
     pub yield_bound: f64,
+    /// Poisson's ratio: 0 is that of the bonds alone.
+    pub poisson: f64,
     /// Rate of melting per kelvin above the melting temperature [1/(s K)].
     pub melt_rate: f64,
     /// Rate of freezing per kelvin below it [1/(s K)].
@@ -112,6 +114,7 @@ impl Default for LatticeSpec {
             break_strain: None,
             scatter: 0.1,
             yield_bound: 0.8,
+            poisson: 0.0,
             melt_rate: 1.0,
             freeze_rate: 2.0,
             nucleation: 0.0,

@@ -5,10 +5,11 @@ use super::{BodySpec, EventAction, LatticeSpec, MaterialSpec, ModelKind, Phase, 
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for a lattice.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 20] = [
     "surface_tension",
     "preset",
     "young",
+    "poisson",
     "density",
     "damping",
     "friction",
@@ -54,6 +55,7 @@ pub(super) fn read_lattice_keys(table: &Table, material: &mut MaterialSpec) -> R
         break_strain: table.maybe_number("break_strain")?,
         scatter: number("scatter", usual.scatter)?,
         yield_bound: number("yield_bound", usual.yield_bound)?,
+        poisson: read_poisson(table)?,
         melt_rate: number("melt_rate", usual.melt_rate)?,
         freeze_rate: number("freeze_rate", usual.freeze_rate)?,
         nucleation: number("nucleation", usual.nucleation)?,
@@ -62,8 +64,7 @@ pub(super) fn read_lattice_keys(table: &Table, material: &mut MaterialSpec) -> R
     *material = MaterialSpec {
         preset: material.preset.take(),
         young: material.young,
-        // Shape matching of a lattice has none.
-        poisson: 0.0,
+        poisson: lattice.poisson,
         density: material.density,
         damping: number("damping", DAMPING)?,
         friction: material.friction,
@@ -80,6 +81,16 @@ pub(super) fn read_lattice_keys(table: &Table, material: &mut MaterialSpec) -> R
     Ok(())
 }
 
+/// Poisson's ratio, where it is written: presets have that of other models.
+fn read_poisson(table: &Table) -> Result<f64> {
+    let poisson = if table.has("poisson") { table.maybe_number("poisson")?.unwrap_or(0.0) } else { 0.0 };
+    if poisson < 0.0 {
+        let fault = table.fault_of("poisson", format!("a lattice cannot have a Poisson's ratio of {poisson}"));
+        return Err(fault.expected("0 to below 0.5").into());
+    }
+    Ok(poisson)
+}
+
 /// `dimensions` and `phase` of a body.
 pub(super) fn check_plane(table: &Table, body: &BodySpec) -> Result<()> {
     if body.model != ModelKind::Lattice {
@@ -93,10 +104,6 @@ pub(super) fn check_plane(table: &Table, body: &BodySpec) -> Result<()> {
     if body.dimensions == 2 && (body.rotate.x != 0.0 || body.rotate.y != 0.0) {
         let fault = table.fault_of("rotate", "a body in a plane turns about z only");
         return Err(fault.expected("[0, 0, angle]").into());
-    }
-    if body.dimensions == 2 && body.material.is_thermal() {
-        let fault = table.fault_of("material", "a body in a plane takes no part in heat in this version");
-        return Err(fault.hint("dimensions = 3, or a material without `conductivity`").into());
     }
     Ok(())
 }

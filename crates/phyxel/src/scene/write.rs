@@ -222,7 +222,7 @@ fn material_keys(material: &MaterialSpec) -> Entries {
         return entries;
     }
     if let Some(lattice) = material.lattice {
-        entries.retain(|(key, _)| *key != "poisson" && *key != "smoothing");
+        entries.retain(|(key, _)| *key != "smoothing");
         entries.push(("viscosity", number(material.viscosity)));
         entries.extend(lattice.break_strain.map(|x| ("break_strain", number(x))));
         entries.extend([

@@ -3,13 +3,13 @@
 use super::{Sampled, colored_surfels, find_regions};
 use crate::Result;
 use crate::body::Body;
-use crate::contact::ContactSurface;
+use crate::contact::{Bodies, ContactSurface};
 use crate::geometry::{Built, Files, Placed, Pose, ShapeLibrary, build};
 use crate::models::lattice::{LatticeBody, Sites, measure, sample};
 use crate::neighbors::cell_order;
 use crate::points::Points;
 use crate::sampling::paint_of;
-use crate::scene::{ModelKind, Phase, Scene, SurfaceKind};
+use crate::scene::{EventAction, EventSpec, ModelKind, Phase, Scene, SurfaceKind};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -35,6 +35,28 @@ pub(super) fn shared_sites(scene: &Scene, shapes: &ShapeLibrary, files: &Files) 
     let spacing = (volume / (wanted * unit)).powf(1.0 / dimensions as f64);
     let usable = spacing > 0.0 && spacing.is_finite();
     Ok(Some(Sites::new(dimensions, if usable { spacing } else { 1.0 })))
+}
+
+/// Lattices meet each other particle by particle. Other bodies feel the skins of those that stay whole, and the particles of all
+/// others.
+pub(super) fn add_lattice_contact(scene: &Scene, lattices: &[LatticeBody], contacts: &mut Bodies) {
+    let others = scene.bodies.iter().any(|b| b.model != ModelKind::Lattice);
+    let melts = |b: usize| {
+        let named = |e: &EventSpec| matches!(&e.action, EventAction::Melt(name) if *name == scene.bodies[b].name);
+        scene.events.iter().any(named)
+    };
+    for lattice in lattices {
+        let material = &lattice.material;
+        let whole = material.lattice.is_some_and(|l| l.break_strain.is_none() && l.yield_bound >= 0.6);
+        let solid = !lattice.liquid && !material.can_melt() && !melts(lattice.body);
+        match others && whole && solid {
+            true => contacts.add_lattice(lattice.body),
+            false => contacts.exclude(lattice.body),
+        }
+        if others {
+            contacts.add_grains(lattice.body, lattice.range.clone());
+        }
+    }
 }
 
 /// Fills the shape of a body with particles and appends them, in cell order, in world space.

@@ -105,6 +105,7 @@ pub fn energies(particles: &Particles, bonds: &Bonds, sites: &Sites, matters: &[
 pub fn stable_time_step(matter: &Matter, sites: &Sites) -> f64 {
     let mass = matter.density * sites.cell_volume;
     // The highest frequency of any lattice is at most that of 1.4 times the sum of the weights.
-    let stiffer = 1.0 + matter.squeeze / matter.young;
+    // Pressure waves run faster by what the volume and the pressure add.
+    let stiffer = 1.0 + (matter.squeeze + 2.0 * matter.lame) / matter.young;
     2.0 / (1.4 * stiffer * matter.stiffness * sites.weight_sum / mass).sqrt()
 }

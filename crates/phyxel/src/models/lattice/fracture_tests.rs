@@ -3,7 +3,7 @@
 use super::tests::{block_of, material};
 use super::*;
 use crate::points::Points;
-use crate::scene::MaterialSpec;
+use crate::scene::{LatticeSpec, MaterialSpec};
 use glam::DVec3;
 
 /// A bar along x whose ends are gripped.
@@ -113,4 +113,77 @@ fn open_slots_dock_at_their_rate_whatever_the_step() {
     };
     let (coarse, fine) = (open_after(2e-3), open_after(2e-4));
     assert!((coarse - fine).abs() < 0.03 && coarse > 0.2 && coarse < 0.6, "{coarse} {fine}");
+}
+
+/// Widths of a bar in slices along it, over its width at the start, and the number of particles in each.
+fn profile(points: &Points, width: f64, spacing: f64) -> Vec<(f64, usize)> {
+    let far = points.positions.iter().map(|p| p.x).fold(0.0, f64::max);
+    let mut slices = vec![(f64::INFINITY, f64::NEG_INFINITY, 0); 16];
+    for p in &points.positions {
+        let slice = &mut slices[(((p.x + far) / (2.0 * far) * 16.0) as usize).min(15)];
+        *slice = (slice.0.min(p.y), slice.1.max(p.y), slice.2 + 1);
+    }
+    let height = 0.75f64.sqrt() * spacing;
+    slices.iter().map(|s| if s.2 > 0 { ((s.1 - s.0 + height) / width, s.2) } else { (0.0, 0) }).collect()
+}
+
+fn ductile(poisson: f64, yield_bound: f64) -> MaterialSpec {
+    let lattice = LatticeSpec { poisson, yield_bound, ..LatticeSpec::default() };
+    MaterialSpec { young: 3e5, damping: 30.0, lattice: Some(lattice), ..material(None) }
+}
+
+fn mean_volume(bar: &mut Bar) -> f64 {
+    let mut stretches = vec![glam::DMat3::IDENTITY; bar.points.len()];
+    bar.model.write_deformations(&bar.points, &mut stretches);
+    stretches.iter().map(|f| f.determinant()).sum::<f64>() / stretches.len() as f64
+}
+
+#[test]
+fn a_bar_with_a_poissons_ratio_gets_thinner_by_it() {
+    for (dimensions, size) in [(2, DVec3::new(1.0, 0.24, 0.1)), (3, DVec3::new(0.8, 0.24, 0.24))] {
+        let spacing = if dimensions == 2 { 0.03 } else { 0.05 };
+        let mut bar = Bar::new(dimensions, size, spacing, &ductile(0.4, 0.8), 1);
+        let middle: Vec<usize> = (0..bar.points.len()).filter(|&i| bar.points.positions[i].x.abs() < 0.15).collect();
+        let spread = |bar: &Bar, axis: DVec3| {
+            let far = |s: f64| middle.iter().map(|&i| s * bar.points.positions[i].dot(axis)).fold(0.0, f64::max);
+            far(1.0) + far(-1.0)
+        };
+        let before = [spread(&bar, DVec3::X), spread(&bar, DVec3::Y)];
+        bar.pull(0.2, 0.2, 1.0);
+        bar.pull(0.0, 0.3, 1.0);
+        let along = spread(&bar, DVec3::X) / before[0] - 1.0;
+        let across = spread(&bar, DVec3::Y) / before[1] - 1.0;
+        println!("{dimensions}: {along} {across}: {}", -across / along);
+        assert!(along > 0.03 && (-across / along - 0.4).abs() < 0.06, "{dimensions}: {along} {across}");
+    }
+}
+
+#[test]
+fn a_ductile_bar_necks_keeps_its_volume_and_breaks_at_the_neck() {
+    let (width, spacing) = (0.24, 0.03);
+    let mut bar = Bar::new(2, DVec3::new(1.0, width, 0.1), spacing, &ductile(0.45, 0.15), 1);
+    let (mut thinnest, mut place, mut volume, mut strain) = (1.0, 0, 1.0, 0.0);
+    while strain < 0.4 && bar.model.count_pieces(0) == Some(1) {
+        bar.pull(0.2, 0.025, 1.0);
+        strain += 0.005;
+        let slices = profile(&bar.points, width, spacing);
+        let inner = &slices[2..14];
+        let mut widths: Vec<f64> = inner.iter().map(|s| s.0).collect();
+        widths.sort_by(f64::total_cmp);
+        let narrow = widths[0] / widths[8];
+        if narrow < thinnest && bar.model.count_pieces(0) == Some(1) {
+            let narrowest = (0..12).min_by(|a, b| inner[*a].0.total_cmp(&inner[*b].0)).unwrap_or(0);
+            (thinnest, place, volume) = (narrow, narrowest, mean_volume(&mut bar));
+        }
+    }
+    bar.pull(0.2, 0.15, 1.0);
+    bar.pull(0.2, 0.15, 1.0);
+    let slices = profile(&bar.points, width, spacing);
+    let broken = (0..12).min_by_key(|k| slices[2 + *k].1).unwrap_or(0);
+    println!("neck {thinnest} of the rest at {place}, volume {volume}, breaks at {strain} in {broken}");
+    assert!(thinnest < 0.8, "{thinnest}");
+    assert!((volume - 1.0).abs() < 0.04, "{volume}");
+    assert!(strain > 0.1 && strain < 0.4, "{strain}");
+    assert!(place.abs_diff(broken) <= 2, "{place} {broken}");
+    assert!(bar.model.count_pieces(0) >= Some(2));
 }

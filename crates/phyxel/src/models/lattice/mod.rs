@@ -29,9 +29,14 @@ mod sampling;
 mod sites;
 mod squeeze;
 mod state;
+mod volume;
 
 #[cfg(test)]
 mod fracture_tests;
+#[cfg(test)]
+mod grain_tests;
+#[cfg(test)]
+mod meeting_tests;
 #[cfg(test)]
 mod phase_tests;
 #[cfg(test)]

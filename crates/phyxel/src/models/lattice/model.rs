@@ -6,11 +6,13 @@ use super::damping::Damper;
 use super::forces::{add_elastic, energies, fit, stable_time_step};
 use super::implicit;
 use super::lists::Lists;
-use super::particles::{Matter, NOBODY, Particles};
+use super::particles::{Matter, NOBODY, Particles, Phase};
 use super::phases::Warmth;
 use super::pieces::Pieces;
 use super::sites::Sites;
 use super::squeeze::Squeeze;
+use super::volume::Volume;
+use crate::contact::GrainMatter;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
@@ -23,6 +25,9 @@ use std::ops::Range;
 const STEP_SAFETY: f64 = 0.4;
 /// Distance up to which liquid hangs together, in spacings.
 const JOINED: f64 = 1.5;
+/// Speed of sound with which other bodies stop liquid, over the highest speed expected, and the least of those [m/s].
+const STOPPING: f64 = 5.0;
+const LEAST_SPEED: f64 = 0.5;
 /// Support of the liquid's kernel, in spacings.
 const LIQUID_REACH: f64 = 1.8;
 
@@ -55,6 +60,7 @@ pub struct LatticeModel {
     damper: Damper,
     pub(super) pieces: Pieces,
     squeeze: Squeeze,
+    volume: Volume,
     /// Number of the body in the world and its particles.
     pub(super) parts: Vec<(usize, Range<usize>)>,
     pub(super) seed: u64,
@@ -66,6 +72,8 @@ pub struct LatticeModel {
     /// Scratch of the liquid; its pressures are with the particles.
     pub(super) liquid: Option<Box<super::liquid::Liquid>>,
     pub(super) explicit_liquid: bool,
+    /// Square of a speed at which liquid is stopped by other bodies within a part of a spacing [m²/s²].
+    pub(super) stopping: f64,
     /// Present when solids are stepped implicitly.
     pub(super) implicit: Option<Box<super::implicit::Solver>>,
 }
@@ -115,6 +123,28 @@ impl LatticeModel {
         &self.bonds
     }
 
+    /// Takes note of how fast matter may come to be [m/s].
+    pub(crate) fn expect_speed(&mut self, fastest: f64) {
+        self.stopping = (STOPPING * fastest.max(LEAST_SPEED)).powi(2);
+    }
+
+    /// What a particle is made of as other bodies feel it.
+    pub(crate) fn grain(&self, k: usize) -> GrainMatter {
+        let matter = &self.matters[self.particles.kinds[k] as usize];
+        let liquid = GrainMatter { young: matter.density * self.stopping, friction: 0.0, viscosity: matter.viscosity };
+        let solid = GrainMatter { young: matter.young, friction: matter.friction, viscosity: 0.0 };
+        match self.particles.phases[k] {
+            Phase::Liquid => liquid,
+            // What freezes or melts gets harder or softer bit by bit.
+            _ => GrainMatter {
+                young: solid
+                    .young
+                    .min(liquid.young + (solid.young - liquid.young).max(0.0) * self.particles.solidities[k]),
+                ..solid
+            },
+        }
+    }
+
     /// The lattice, if there is one.
     pub fn sites(&self) -> Option<&Sites> {
         self.sites.as_ref()
@@ -129,9 +159,9 @@ impl LatticeModel {
         }
     }
 
-    /// Whether there are lattices and none of them can break or yield.
+    /// Whether there are lattices and none of them can break or yield or has a Poisson's ratio.
     pub fn stays_whole(&self) -> bool {
-        let whole = |m: &Matter| m.break_strain == f64::INFINITY && m.squeeze == 0.0;
+        let whole = |m: &Matter| m.break_strain == f64::INFINITY && m.squeeze == 0.0 && m.lame == 0.0;
         !self.matters.is_empty() && self.matters.iter().all(whole)
     }
 
@@ -188,6 +218,10 @@ impl LatticeModel {
         add_elastic(&self.particles, &self.bonds, sites, &self.matters, &mut self.forces);
         let touching = Touching { particles: &self.particles, sites, matters: &self.matters, dt };
         self.contacts.add_forces(&touching, &mut self.forces);
+        if Volume::acts(&self.matters) {
+            self.volume.find(&self.particles, &self.bonds, sites, &self.matters);
+            self.volume.add_forces(&self.particles, &self.bonds, sites, &self.matters, &mut self.forces);
+        }
         if Squeeze::acts(&self.matters) {
             self.squeeze.find(&self.particles, &self.lists, sites, &self.matters);
             self.squeeze.add_forces(&self.particles, &self.lists, sites, &self.matters, &mut self.forces);
@@ -218,6 +252,12 @@ impl LatticeModel {
         let kept = self.particles.rotations.clone();
         fit(&mut self.particles, &self.bonds, sites);
         energies(&self.particles, &self.bonds, sites, &self.matters, &mut self.energies);
+        if Volume::acts(&self.matters) {
+            self.volume.find(&self.particles, &self.bonds, sites, &self.matters);
+            for (i, energy) in self.energies.iter_mut().enumerate() {
+                *energy = self.volume.energy(i, *energy);
+            }
+        }
         if Squeeze::acts(&self.matters) {
             self.squeeze.find(&self.particles, &self.lists, sites, &self.matters);
             for (i, energy) in self.energies.iter_mut().enumerate() {

@@ -51,6 +51,8 @@ pub struct Matter {
     pub crush: f64,
     /// Modulus against being squeezed together [Pa]; 0: bonds alone resist.
     pub squeeze: f64,
+    /// Lamé's modulus λ of the volume [Pa]; 0: bonds alone resist.
+    pub lame: f64,
     /// Young's modulus [Pa].
     pub young: f64,
     /// Mass per volume [kg/m³].
@@ -72,11 +74,16 @@ pub struct Matter {
 }
 
 impl Matter {
-    /// That of a material on a lattice: k = 2 E V / S.
+    /// That of a material on a lattice: k = 2 E/(1 + ν) V / S.
     pub fn new(material: &MaterialSpec, sites: &Sites) -> Self {
         let own = material.lattice.unwrap_or_default();
+        let poisson = own.poisson;
+        // In the plane nothing holds the matter across it.
+        let closed = if sites.dimensions == 2 { 1.0 - poisson } else { 1.0 - 2.0 * poisson };
+        let lame = material.young * poisson / ((1.0 + poisson) * closed);
         Self {
-            stiffness: 2.0 * material.young * sites.cell_volume / sites.moment,
+            stiffness: 2.0 * material.young / (1.0 + poisson) * sites.cell_volume / sites.moment,
+            lame,
             crush: CRUSH,
             squeeze: if own.yield_bound < PLASTIC { material.young } else { 0.0 },
             young: material.young,

@@ -91,9 +91,11 @@ fn a_block_at_rest_has_no_energy() {
 
 #[test]
 fn forces_are_the_gradient_of_the_energy() {
-    for (dimensions, yield_bound) in [(2, 0.8), (3, 0.8), (2, 0.3), (3, 0.3)] {
+    for (dimensions, yield_bound, poisson) in
+        [(2, 0.8, 0.0), (3, 0.8, 0.0), (2, 0.3, 0.0), (3, 0.3, 0.0), (2, 0.8, 0.4), (3, 0.8, 0.4)]
+    {
         let mut matter = material(None);
-        matter.lattice = matter.lattice.map(|l| LatticeSpec { yield_bound, ..l });
+        matter.lattice = matter.lattice.map(|l| LatticeSpec { yield_bound, poisson, ..l });
         let (mut model, mut points) = block(dimensions, DVec3::splat(0.2), &matter);
         // Squeezed so that some bonds are crushed.
         points.positions.iter_mut().for_each(|p| p.x *= 0.78);

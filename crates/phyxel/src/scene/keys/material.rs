@@ -23,7 +23,7 @@ static MATERIAL_CHANGEABLE: &[Key] = &[
         "poisson",
         Kind::Quantity(D::NONE, Range::Any),
         "0.3",
-        "Poisson's ratio: contraction across per stretch along; above -1, below 0.5.",
+        "Poisson's ratio: contraction across per stretch along; above -1, below 0.5. Lattices: 0 unless it is written here, at least 0.",
         "most solids lie near",
     ),
     with(
