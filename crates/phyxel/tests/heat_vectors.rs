@@ -55,6 +55,7 @@ impl Case {
             volumes: &self.volumes,
             radii: &self.radii,
             conductivities: &self.conductivities,
+            flat: false,
         }
     }
 
@@ -79,7 +80,7 @@ impl Case {
         let exchange = number(&data["hc_air"]);
         let crowding = conduction::crowding(&samples, &self.near);
         let air = |i: usize| {
-            let area = exchange::exposed_area(self.volumes[i], crowding[i].sum);
+            let area = exchange::exposed_area(self.volumes[i], crowding[i].sum, false);
             exchange::air_conductance(area, number(&data["spacing"]), self.conductivities[i], exchange)
         };
         let walls: Vec<f64> = (0..64).map(wall).collect();
@@ -127,7 +128,7 @@ fn operator_equals_the_prototype() {
     assert_near("wall conductance", &network.walls[..], &numbers(&data["wall_conductance"]), TOLERANCE);
     let crowding: Vec<f64> = conduction::crowding(&samples, &case.near).iter().map(|c| c.sum).collect();
     assert_near("crowding", &crowding[..], &numbers(&data["shepard"]), TOLERANCE);
-    let areas: Vec<f64> = crowding.iter().map(|c| exchange::exposed_area(case.volumes[0], *c)).collect();
+    let areas: Vec<f64> = crowding.iter().map(|c| exchange::exposed_area(case.volumes[0], *c, false)).collect();
     assert_near("exposed area", &areas[..], &numbers(&data["air_area"]), TOLERANCE);
     assert_near("air conductance", &network.air[..], &numbers(&data["air_conductance"]), TOLERANCE);
 }

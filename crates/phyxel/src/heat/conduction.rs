@@ -45,6 +45,8 @@ pub struct Samples<'a> {
     pub radii: &'a [f64],
     /// Conductivities [W/(m K)].
     pub conductivities: &'a [f64],
+    /// Whether they lie in a plane and are one meter deep.
+    pub flat: bool,
 }
 
 impl Samples<'_> {
@@ -56,12 +58,38 @@ impl Samples<'_> {
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
+
+    fn weight(&self, distance_squared: f64, radius: f64) -> f64 {
+        match self.flat {
+            true => pair_weight_in_plane(distance_squared, radius),
+            false => pair_weight(distance_squared, radius),
+        }
+    }
+
+    fn kernel(&self, distance_squared: f64, radius: f64) -> f64 {
+        match self.flat {
+            true => kernel_in_plane(distance_squared, radius),
+            false => poly6(distance_squared, radius),
+        }
+    }
 }
 
 /// g(r) = -2 W'(r)/r = 12·315/(64 π h⁹) (h² - r²)² [1/m⁵] of the poly6 kernel W, at the squared distance r² [m²].
 pub fn pair_weight(distance_squared: f64, radius: f64) -> f64 {
     let t = 1.0 - distance_squared / (radius * radius);
     if t > 0.0 { 12.0 * 315.0 / (64.0 * PI * radius.powi(5)) * t * t } else { 0.0 }
+}
+
+/// The same in the plane [1/m⁴]: g summed along the normal, since matter is the same all the way across.
+pub fn pair_weight_in_plane(distance_squared: f64, radius: f64) -> f64 {
+    let t = 1.0 - distance_squared / (radius * radius);
+    if t > 0.0 { 63.0 / (PI * radius.powi(4)) * t * t * t.sqrt() } else { 0.0 }
+}
+
+/// The kernel W summed along the normal of the plane [1/m²].
+fn kernel_in_plane(distance_squared: f64, radius: f64) -> f64 {
+    let t = 1.0 - distance_squared / (radius * radius);
+    if t > 0.0 { 4.5 / (PI * radius * radius) * t * t * t * t.sqrt() } else { 0.0 }
 }
 
 /// V_i V_j g(r_ij) of all linked pairs [m], in the order of the lists.
@@ -72,7 +100,7 @@ pub fn pair_weights(samples: &Samples, links: &Neighborhoods) -> Vec<f64> {
         for (j, weight) in links.of(i).zip(row) {
             let distance_squared = (positions[j] - positions[i]).length_squared();
             // Sums and products of both points commute: the same bits from either side.
-            *weight = (volumes[i] * volumes[j]) * pair_weight(distance_squared, 0.5 * (radii[i] + radii[j]));
+            *weight = (volumes[i] * volumes[j]) * samples.weight(distance_squared, 0.5 * (radii[i] + radii[j]));
         }
     });
     weights
@@ -162,12 +190,12 @@ pub fn crowding(samples: &Samples, near: &Neighborhoods) -> Vec<Crowding> {
 
 /// Crowding of one point.
 pub(super) fn crowding_of(samples: &Samples, near: &Neighborhoods, i: usize) -> Crowding {
-    let mut own = Crowding { sum: samples.volumes[i] * poly6(0.0, samples.radii[i]), gradient: DVec3::ZERO };
+    let mut own = Crowding { sum: samples.volumes[i] * samples.kernel(0.0, samples.radii[i]), gradient: DVec3::ZERO };
     for j in near.of(i) {
         let x = samples.positions[j] - samples.positions[i];
         let (r2, radius) = (x.length_squared(), 0.5 * (samples.radii[i] + samples.radii[j]));
-        own.sum += samples.volumes[j] * poly6(r2, radius);
-        own.gradient += (0.5 * samples.volumes[j] * pair_weight(r2, radius)) * x;
+        own.sum += samples.volumes[j] * samples.kernel(r2, radius);
+        own.gradient += (0.5 * samples.volumes[j] * samples.weight(r2, radius)) * x;
     }
     own
 }

@@ -58,10 +58,11 @@ pub fn moments(z: f64) -> [f64; 2] {
     [c * (a(1.0, 1.0) - a(z, z2)) / 3.0, c * (b(1.0, 1.0) - b(z, z2)) / 24.0]
 }
 
-/// Area exposed to the air [m²], from the crowding that is missing.
-pub fn exposed_area(volume: f64, crowding: f64) -> f64 {
+/// Area exposed to the air [m²], from the crowding that is missing; `flat` matter is one meter deep.
+pub fn exposed_area(volume: f64, crowding: f64, flat: bool) -> f64 {
     let deficit = 1.0 - crowding;
-    if deficit > LEAST_DEFICIT { volume.powf(2.0 / 3.0) * deficit / FACE_DEFICIT } else { 0.0 }
+    let face = if flat { volume.sqrt() } else { volume.powf(2.0 / 3.0) };
+    if deficit > LEAST_DEFICIT { face * deficit / FACE_DEFICIT } else { 0.0 }
 }
 
 /// Conductance to the air [W/K] through half a spacing of matter and the air's own resistance 1/`exchange`.

@@ -31,6 +31,8 @@ pub struct Matters {
     pub kinds: Vec<u32>,
     /// Connected piece that each point belongs to.
     pub labels: Vec<u32>,
+    /// Whether all lie in a plane and are one meter deep.
+    pub flat: bool,
 }
 
 /// What points exchange heat with beside each other.
@@ -177,7 +179,8 @@ impl Geometry {
             }
         }
         self.exposed.clear();
-        let bare = |i: usize| (exposed_area(matter.volumes[i], self.crowding[i].sum) - covered[i]).max(0.0);
+        let bare =
+            |i: usize| (exposed_area(matter.volumes[i], self.crowding[i].sum, matter.flat) - covered[i]).max(0.0);
         self.exposed.extend((0..count).map(bare));
         if let Some((_, exchange)) = outside.air {
             for i in 0..count {
@@ -227,5 +230,6 @@ impl Geometry {
 }
 
 fn samples<'a>(positions: &'a [DVec3], matter: &'a Matters) -> Samples<'a> {
-    Samples { positions, volumes: &matter.volumes, radii: &matter.radii, conductivities: &matter.conductivities }
+    let Matters { volumes, radii, conductivities, flat, .. } = matter;
+    Samples { positions, volumes, radii, conductivities, flat: *flat }
 }

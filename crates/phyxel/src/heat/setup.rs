@@ -38,7 +38,7 @@ impl Heat {
             kinds_of_bodies: vec![NONE; bodies.len()],
             laws: Vec::new(),
             masses: Vec::new(),
-            matter: Matters::default(),
+            matter: Matters { flat: scene.bodies.iter().any(|b| b.dimensions == 2), ..Matters::default() },
             outside: outside(scene),
             sources: Vec::new(),
             state: HeatState::default(),

@@ -215,3 +215,72 @@ fn bodies_without_conductivity_have_no_heat() {
     assert!(world.heat().is_none());
     assert_eq!(world.metrics().heat, 0.0);
 }
+
+/// The error function, by its series.
+fn erf(x: f64) -> f64 {
+    let mut term = x;
+    let mut sum = x;
+    for n in 1..60 {
+        term *= -x * x / f64::from(n);
+        sum += term / f64::from(2 * n + 1);
+    }
+    sum * 2.0 / std::f64::consts::PI.sqrt()
+}
+
+#[test]
+fn bodies_of_the_plane_conduct_as_the_half_space_says() {
+    let text = "format = 1\ngravity = [0, 0, 0]\nduration = 10\nfps = 10\n[[body]]\nname = \"slab\"\nmodel = \"lattice\"\n\
+        dimensions = 2\nshape = { kind = \"box\", size = [0.2025, 0.05, 0.2] }\nspacing = 0.005\nsurface = { kind = \"points\" }\n\
+        material = { young = 100, density = 1000, conductivity = 100, specific_heat = 1000 }\n\
+        [[pin]]\nname = \"held\"\nbody = \"slab\"\n\
+        [[collider]]\nname = \"wall\"\nshape = { kind = \"box\", size = [1, 1, 1] }\nat = [-0.6, 0, 0]\ntemperature = 393.15";
+    // The wall is where the sampled matter ends: half a spacing before its first points, on the mean over the rows.
+    let mut world = world(text);
+    let mut worst: f64 = 0.0;
+    for seconds in [2.0f64, 4.0] {
+        advance(&mut world, 20);
+        let length = 2.0 * (1e-4 * seconds).sqrt();
+        for i in 0..world.points().len() {
+            let depth = world.points().positions[i].x + 0.1;
+            if depth < 0.1 {
+                let wanted = 393.15 - 100.0 * erf(depth / length);
+                worst = worst.max((world.heat().unwrap().temperature(i).unwrap() - wanted).abs());
+            }
+        }
+    }
+    println!("half space in the plane: off by {worst} K of 100 K");
+    assert!(worst < 1.0, "{worst}");
+    assert!(imbalance(&world) < 1e-13);
+}
+
+#[test]
+fn bodies_of_the_plane_melt_on_a_hot_floor_and_freeze_on_a_cold_one() {
+    let scene = |floor: f64, start: f64, phase: &str| {
+        format!(
+            "format = 1\nduration = 10\nfps = 10\n[[body]]\nname = \"block\"\nmodel = \"lattice\"\ndimensions = 2\n\
+             shape = {{ kind = \"box\", size = [0.2, 0.1, 0.1] }}\nat = [0, 0.075, 0]\nspacing = 0.01\nphase = \"{phase}\"\n\
+             temperature = {start}\nsurface = {{ kind = \"points\" }}\nmaterial = {{ young = 20000, density = 1000, damping = 50, \
+             conductivity = 2000, specific_heat = 1000, latent_heat = 10000, solidus = 300, liquidus = 302, viscosity = 1 }}\n\
+             [[body]]\nname = \"seed\"\nmodel = \"lattice\"\ndimensions = 2\nshape = {{ kind = \"box\", size = [0.2, 0.02, 0.1] }}\n\
+             at = [0, 0.012, 0]\ntemperature = {start}\nsurface = {{ kind = \"points\" }}\nmaterial = {{ young = 20000, density = 1000, \
+             damping = 50, conductivity = 2000, specific_heat = 1000, latent_heat = 10000, solidus = 300, liquidus = 302, viscosity = 1 }}\n\
+             [[collider]]\nname = \"floor\"\nshape = {{ kind = \"plane\" }}\ntemperature = {floor}\n\
+             [[collider]]\nname = \"left\"\nshape = {{ kind = \"box\", size = [1, 1, 1] }}\nat = [-0.61, 0, 0]\n\
+             [[collider]]\nname = \"right\"\nshape = {{ kind = \"box\", size = [1, 1, 1] }}\nat = [0.61, 0, 0]"
+        )
+    };
+    let solid = |world: &World| {
+        let all: Vec<f64> = (0..world.points().len()).filter_map(|i| world.lattice.solidity(i)).collect();
+        mean(&all)
+    };
+    let mut melts = world(&scene(400.0, 290.0, "solid"));
+    assert_eq!(solid(&melts), 1.0);
+    advance(&mut melts, 15);
+    println!("melted in the plane: {}", 1.0 - solid(&melts));
+    assert!(solid(&melts) < 0.3, "{}", solid(&melts));
+    let mut freezes = world(&scene(250.0, 301.5, "liquid"));
+    let before = solid(&freezes);
+    advance(&mut freezes, 15);
+    println!("frozen in the plane: {} of it, {before} at the start", solid(&freezes));
+    assert!(before < 0.4 && solid(&freezes) > 0.6, "{before} {}", solid(&freezes));
+}
