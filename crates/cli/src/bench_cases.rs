@@ -9,7 +9,7 @@ use phyxel::neighbors::Neighborhoods;
 use phyxel::render::{Bounds, Renderer, View, camera};
 use phyxel::run::Simulation;
 use phyxel::scene::Scene;
-use phyxel::surface::Surfels;
+use phyxel::surface::{IsoSurface, Surfels};
 use phyxel::world::World;
 use std::path::PathBuf;
 
@@ -63,6 +63,7 @@ pub const CASES: &[Case] = &[
     Case { name: "embedded-elastic", model: "embedded", measure: || embedded("creep = 0") },
     Case { name: "liquid-20k", model: "lattice", measure: || liquid(27, 96) },
     Case { name: "liquid-100k", model: "lattice", measure: || liquid(46, 48) },
+    Case { name: "mesh-100k", model: "surface", measure: mesh },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "detail-53k", model: "surface", measure: detail },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
@@ -325,6 +326,33 @@ fn frames(mut world: World) -> Result<Measured> {
     }
     let (cpu_seconds, wall_seconds) = clock.stop();
     let points = world.surfel_count();
+    Ok(Measured { points, substeps, cpu_seconds, best_seconds: cpu_seconds, wall_seconds, ..Measured::default() })
+}
+
+/// The smooth mesh around a ball of 97,000 particles in a cubic lattice, out of order by a twentieth of their spacing.
+fn mesh() -> Result<Measured> {
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f32 / (1u64 << 53) as f32 - 0.5
+    };
+    let (across, spacing) = (57i32, 1.0 / 46.0);
+    let mut positions = Vec::new();
+    for k in 0..across.pow(3) {
+        let cell = Vec3::new((k % across) as f32, (k / across % across) as f32, (k / (across * across)) as f32);
+        let at = cell - 0.5 * (across - 1) as f32;
+        if at.length() < 0.5 * across as f32 {
+            positions.push((at + 0.1 * Vec3::new(random(), random(), random())) * spacing);
+        }
+    }
+    std::hint::black_box(IsoSurface::around(&positions, spacing));
+    let substeps = 5;
+    let clock = Clock::start();
+    for _ in 0..substeps {
+        std::hint::black_box(IsoSurface::around(&positions, spacing));
+    }
+    let (cpu_seconds, wall_seconds) = clock.stop();
+    let points = positions.len();
     Ok(Measured { points, substeps, cpu_seconds, best_seconds: cpu_seconds, wall_seconds, ..Measured::default() })
 }
 
