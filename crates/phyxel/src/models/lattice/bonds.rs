@@ -300,12 +300,6 @@ impl Incoming {
         &self.entries[self.starts[i] as usize..self.starts[i + 1] as usize]
     }
 
-    /// Where the slots of each particle begin among all; one more entry than particles.
-    #[inline]
-    pub fn starts(&self) -> &[u32] {
-        &self.starts
-    }
-
     /// Counts and sorts, in the order of the particles that have slots.
     pub fn rebuild(&mut self, partners: &[u32], slots: usize) {
         let count = partners.len() / slots.max(1);

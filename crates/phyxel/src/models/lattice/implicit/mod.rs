@@ -40,10 +40,6 @@ const SMALL: f64 = 2e-4;
 /// The same for the root of the mean square, if no change is above the second one.
 const MEAN_SMALL: f64 = 3e-5;
 const SINGLE_SMALL: f64 = 1e-3;
-/// Where matter moves, changes may be these parts of its mean way in the step: what rests is found exactly, what falls need not be.
-const PART_OF_WAY: f64 = 1e-2;
-const MEAN_PART: f64 = 3e-3;
-const SINGLE_PART: f64 = 0.1;
 /// Part of the turning of neighborhoods that the matrix knows of, by rounds. Stretched bonds are stiffer across than it says with all of it; without it
 /// the matrix bounds the true one, and nothing can go wrong but slowly.
 const TURNING: [f64; 4] = [1.0, 0.9, 0.5, 0.0];
@@ -51,7 +47,7 @@ const TURNING: [f64; 4] = [1.0, 0.9, 0.5, 0.0];
 const WORSE: f64 = 4.0;
 const SHORTEST_WAY: f64 = 0.1;
 /// Residual of a linear solve over that at its start, and its most iterations.
-const STOP: Stop = Stop { tolerance: 0.1, max_iterations: 100 };
+const STOP: Stop = Stop { tolerance: 0.05, max_iterations: 100 };
 /// Particles per parallel task.
 const CHUNK: usize = 1024;
 
@@ -194,21 +190,12 @@ impl Solver {
             report.change = largest.sqrt() / sites.spacing;
             // A few that do not come to an end, such as those between sticking and sliding, hold nobody up.
             let mean = (sum / bound).sqrt() / sites.spacing;
-            let way = self.mean_way(particles, bound) / sites.spacing;
-            let few = mean < MEAN_SMALL.max(MEAN_PART * way) && report.change < SINGLE_SMALL.max(SINGLE_PART * way);
-            if report.change < SMALL.max(PART_OF_WAY * way) || few {
+            if report.change < SMALL || (mean < MEAN_SMALL && report.change < SINGLE_SMALL) {
                 break;
             }
         }
         self.finish(model, points, around, reactions);
         report
-    }
-
-    /// Root of the mean square of the ways that `bound` particles have gone in this step [m].
-    fn mean_way(&self, particles: &super::Particles, bound: f64) -> f64 {
-        let own = particles.positions.iter().zip(&self.start).zip(&particles.phases).filter(|(_, p)| p.is_bound());
-        let sum: f64 = own.map(|((x, start), _)| x.distance_squared(*start)).sum();
-        (sum / bound).sqrt()
     }
 
     fn residual_size(&self, particles: &super::Particles) -> f64 {

@@ -33,17 +33,14 @@ pub struct System {
     diagonal: Vec<f64>,
 }
 
-/// Weighted slots, row by row, with room for more.
+/// Weighted slots, row by row.
 #[derive(Debug, Clone, Default)]
 struct Rows {
-    /// Where each row begins; one more entry than rows.
     starts: Vec<u32>,
-    /// Length of each row.
-    lengths: Vec<u32>,
     entries: Vec<Entry>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Entry {
     other: u32,
     slot: u8,
@@ -72,42 +69,34 @@ struct Pairs {
 
 impl Rows {
     fn of(&self, i: usize) -> &[Entry] {
-        let first = self.starts[i] as usize;
-        &self.entries[first..first + self.lengths[i] as usize]
+        &self.entries[self.starts[i] as usize..self.starts[i + 1] as usize]
     }
 
-    /// Fills rows that begin at `starts` and have room up to the next one; `fill` says what is in a row. Nothing is allocated once
-    /// there have been as many.
-    fn build<I: Iterator<Item = Entry>>(
-        &mut self,
-        starts: impl Iterator<Item = u32>,
-        fill: impl Fn(usize) -> I + Sync,
-    ) {
-        self.starts.clear();
-        self.starts.extend(starts);
-        let count = self.starts.len().saturating_sub(1);
-        self.lengths.clear();
-        self.lengths.resize(count, 0);
-        self.entries.resize(self.starts.last().map_or(0, |end| *end as usize), Entry::default());
-        let starts = &self.starts;
-        let mut rest = &mut self.entries[..];
-        let mut tasks = Vec::with_capacity(count.div_ceil(CHUNK));
-        for (chunk, lengths) in self.lengths.chunks_mut(CHUNK).enumerate() {
-            let first = chunk * CHUNK;
-            let (own, tail) = rest.split_at_mut((starts[first + lengths.len()] - starts[first]) as usize);
-            tasks.push((first, lengths, own));
-            rest = tail;
-        }
-        tasks.into_par_iter().for_each(|(first, lengths, own)| {
-            for (k, length) in lengths.iter_mut().enumerate() {
-                let i = first + k;
-                let place = (starts[i] - starts[first]) as usize;
-                for (entry, filled) in fill(i).zip(&mut own[place..]) {
-                    *filled = entry;
-                    *length += 1;
+    /// Rows of all particles, each appended by `fill`.
+    fn build(&mut self, count: usize, fill: impl Fn(usize, &mut Vec<Entry>) + Sync) {
+        let chunks: Vec<(Vec<u32>, Vec<Entry>)> = (0..count.div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|chunk| {
+                let (mut lengths, mut entries) = (Vec::with_capacity(CHUNK), Vec::with_capacity(18 * CHUNK));
+                for i in chunk * CHUNK..count.min((chunk + 1) * CHUNK) {
+                    let first = entries.len();
+                    fill(i, &mut entries);
+                    lengths.push((entries.len() - first) as u32);
                 }
-            }
-        });
+                (lengths, entries)
+            })
+            .collect();
+        self.starts.clear();
+        self.entries.clear();
+        self.starts.push(0);
+        for (lengths, entries) in &chunks {
+            let mut end = self.entries.len() as u32;
+            self.entries.extend_from_slice(entries);
+            self.starts.extend(lengths.iter().map(|length| {
+                end += length;
+                end
+            }));
+        }
     }
 }
 
@@ -126,22 +115,21 @@ impl System {
         };
         let count = particles.len();
         let facing = |i: usize, s: usize, j: usize| bonds.of(j)[sites.opposite[s]] == i as u32;
-        let room = bonds.slots as u32;
-        let (weight, facing) = (&weight, &facing);
-        self.own.build((0..=count as u32).map(|i| i * room), |i| {
-            bonds.of(i).iter().enumerate().filter(|(_, j)| **j != NOBODY).map(move |(s, &j)| {
+        self.own.build(count, |i, row| {
+            for (s, &j) in bonds.of(i).iter().enumerate().filter(|(_, j)| **j != NOBODY) {
                 let k = j as usize;
                 let back = if facing(i, s, k) { weight(k, sites.opposite[s], i) } else { 0.0 };
-                Entry { other: j, slot: s as u8, weight: weight(i, s, k), back }
-            })
+                row.push(Entry { other: j, slot: s as u8, weight: weight(i, s, k), back });
+            }
         });
-        self.incoming.build(bonds.incoming.starts().iter().copied(), |i| {
-            // Those that face a slot of this one are with it.
-            let alone = move |&&(j, slot): &&(u32, u8)| !facing(j as usize, usize::from(slot), i);
-            bonds.incoming.of(i).iter().filter(alone).map(move |&(j, slot)| {
+        self.incoming.build(count, |i, row| {
+            for &(j, slot) in bonds.incoming.of(i) {
                 let (k, s) = (j as usize, usize::from(slot));
-                Entry { other: j, slot, weight: weight(k, s, i), back: 0.0 }
-            })
+                // Those that face a slot of this one are with it.
+                if !facing(k, s, i) {
+                    row.push(Entry { other: j, slot, weight: weight(k, s, i), back: 0.0 });
+                }
+            }
         });
         self.masses.clear();
         self.masses.extend(particles.masses.iter().map(|m| m / (dt * dt)));
@@ -257,23 +245,16 @@ impl Pairs {
 
     /// Pairs that touch, or did before in this step.
     fn find(&mut self, touching: &Touching, contacts: &Contacts) {
-        let touched = &self.touched;
-        let look = |i: usize| {
-            contacts.row(i).map(move |k| touching.weights(i, contacts.other(k), contacts.drag_of(k), touched[k]))
-        };
-        let count = touching.particles.len();
-        let chunks = (0..count.div_ceil(CHUNK)).into_par_iter();
-        let found: Vec<Vec<_>> =
-            chunks.map(|c| (c * CHUNK..((c + 1) * CHUNK).min(count)).flat_map(look).collect()).collect();
         self.starts.clear();
         self.entries.clear();
         self.starts.push(0);
-        let mut found = found.into_iter().flatten();
-        for i in 0..count {
-            for (k, weights) in contacts.row(i).zip(&mut found) {
+        for i in 0..touching.particles.len() {
+            for k in contacts.row(i) {
+                let j = contacts.other(k);
+                let weights = touching.weights(i, j, contacts.drag_of(k), self.touched[k]);
                 if let Some((normal, weights)) = weights {
                     self.touched[k] = true;
-                    self.entries.push((contacts.other(k) as u32, normal, weights));
+                    self.entries.push((j as u32, normal, weights));
                 }
             }
             self.starts.push(self.entries.len() as u32);
