@@ -73,6 +73,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "dough-press",
     "bunny-on-rod",
     "gum-stretch",
+    "putty-tear",
     "candle",
     "lead-pour",
     "two-drops",
