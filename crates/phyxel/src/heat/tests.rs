@@ -234,7 +234,7 @@ fn bodies_of_the_plane_conduct_as_the_half_space_says() {
         material = { young = 100, density = 1000, conductivity = 100, specific_heat = 1000 }\n\
         [[pin]]\nname = \"held\"\nbody = \"slab\"\n\
         [[collider]]\nname = \"wall\"\nshape = { kind = \"box\", size = [1, 1, 1] }\nat = [-0.6, 0, 0]\ntemperature = 393.15";
-    // The wall is where the sampled matter ends: half a spacing before its first points, on the mean over the rows.
+    // Rows begin at -98.75 mm and at -96.25 mm in turn: matter ends, half a spacing before them, at -100 mm on the mean. There is the wall.
     let mut world = world(text);
     let mut worst: f64 = 0.0;
     for seconds in [2.0f64, 4.0] {
@@ -248,8 +248,8 @@ fn bodies_of_the_plane_conduct_as_the_half_space_says() {
             }
         }
     }
-    println!("half space in the plane: off by {worst} K of 100 K");
-    assert!(worst < 1.0, "{worst}");
+    // The 2 % that `heat-slab` asks for of research, here of every point, those of the row that stands back from the wall too.
+    assert!(worst < 2.0, "{worst}");
     assert!(imbalance(&world) < 1e-13);
 }
 
