@@ -108,6 +108,16 @@ pub struct LatticeSpec {
     pub surface_tension: f64,
 }
 
+impl LatticeSpec {
+    /// Yield bound below which matter is for yielding; above it neighborhoods only let go of what is too far away.
+    pub const PLASTIC: f64 = 0.6;
+
+    /// Whether it neither breaks nor yields.
+    pub fn stays_whole(&self) -> bool {
+        self.break_strain.is_none() && self.yield_bound >= Self::PLASTIC
+    }
+}
+
 impl Default for LatticeSpec {
     fn default() -> Self {
         Self {

@@ -283,7 +283,7 @@ fn faults_say_what_where_and_what_to_try() {
     );
     check_more("model = \"shell\"", &["a shell needs its `thickness`", "body[0].material.thickness"]);
     check_more(
-        "model = \"lattice\"\nsurface = { kind = \"skin\" }",
+        "model = \"embedded\"\nsurface = { kind = \"skin\" }",
         &["have a skin of triangles", "body[0].surface.kind"],
     );
     check_more("temperature = 300", &["`temperature` has no effect", "conductivity"]);

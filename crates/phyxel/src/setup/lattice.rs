@@ -1,5 +1,6 @@
 //! Lattices: one spacing for all of a scene, and particles in the sites inside each shape.
 
+use super::skin::solid_skin;
 use super::{Sampled, colored_surfels, find_regions};
 use crate::Result;
 use crate::body::Body;
@@ -47,7 +48,7 @@ pub(super) fn add_lattice_contact(scene: &Scene, lattices: &[LatticeBody], conta
     };
     for lattice in lattices {
         let material = &lattice.material;
-        let whole = material.lattice.is_some_and(|l| l.break_strain.is_none() && l.yield_bound >= 0.6);
+        let whole = material.lattice.is_some_and(|l| l.stays_whole());
         let solid = !lattice.liquid && !material.can_melt() && !melts(lattice.body);
         match others && whole && solid {
             true => contacts.add_lattice(lattice.body),
@@ -101,5 +102,5 @@ pub(super) fn add_lattice(
         rotation: pose.rotation,
         liquid: spec.phase == Phase::Liquid,
     };
-    Ok((body, Sampled { patches: Vec::new(), surfels, skin: None, pose, surface }, lattice))
+    Ok((body, Sampled { patches: Vec::new(), surfels, skin: solid_skin(b, scene, built)?, pose, surface }, lattice))
 }

@@ -1,13 +1,13 @@
 //! Skins: the triangles of a shape, bound to the points of its body.
 
-use super::{SHELL_REACH, becomes};
+use super::{LATTICE_REACH, SHELL_REACH, becomes};
 use crate::body::Body;
 use crate::geometry::{Built, Mesh, Pose};
 use crate::models::mls::MlsModel;
 use crate::points::Points;
 use crate::sampling::mesh_of;
-use crate::scene::{BodySpec, EventAction, ModelKind, Scene, SurfaceKind};
-use crate::surface::Skin;
+use crate::scene::{BodySpec, EventAction, ModelKind, Phase, Scene, SurfaceKind};
+use crate::surface::{Falloff, Skin};
 use crate::{Diagnostic, Result};
 use glam::DVec3;
 
@@ -18,10 +18,24 @@ pub(super) fn solid_skin(b: usize, scene: &Scene, built: &Built) -> Result<Optio
         return Ok(None);
     }
     let melts = |action: &EventAction| matches!(action, EventAction::Melt(name) if *name == spec.name);
-    if becomes(scene, spec, |m| m.flows() || m.can_melt()) || scene.events.iter().any(|e| melts(&e.action)) {
-        let what = format!("the body '{}' melts, which a skin of triangles cannot follow", spec.name);
+    let fault = |does: &str, follows: &str| {
+        let what = format!("the body '{}' {does}, which a skin of triangles cannot follow", spec.name);
         let fault = Diagnostic::new(what).key(format!("body[{b}].surface.kind"));
-        return Err(fault.expected("a body that stays solid").hint("\"detail\" follows matter that flows").into());
+        Err(fault.expected("a body that stays solid").hint(format!("\"{follows}\" follows such matter")).into())
+    };
+    let lattice = spec.model == ModelKind::Lattice;
+    let follows = if lattice { "mesh" } else { "detail" };
+    if lattice && spec.phase == Phase::Liquid {
+        return fault("is liquid", follows);
+    }
+    if becomes(scene, spec, |m| m.flows() || m.can_melt()) || scene.events.iter().any(|e| melts(&e.action)) {
+        return fault("melts", follows);
+    }
+    if lattice && becomes(scene, spec, |m| !m.lattice.is_none_or(|l| l.stays_whole())) {
+        return fault("breaks or yields", follows);
+    }
+    if spec.dimensions == 2 {
+        return fault("lies in the plane", "points");
     }
     let mesh = built.mesh.as_deref().filter(|m| !m.ids.is_empty());
     let mesh = mesh.cloned().unwrap_or_else(|| mesh_of(&*built.shape, spec.surface.count));
@@ -52,6 +66,10 @@ pub(super) fn bind_skin(
         ModelKind::Shell => {
             let radii: Vec<f64> = points.spacings[range].iter().map(|s| SHELL_REACH * s).collect();
             Skin::new(mesh, rest, &radii, spec.surface.count).follow_folds(rest, &radii)
+        }
+        ModelKind::Lattice => {
+            let radii: Vec<f64> = points.spacings[range].iter().map(|s| LATTICE_REACH * s).collect();
+            Skin::with_falloff(mesh, rest, &radii, spec.surface.count, Falloff::Spline)
         }
         _ => Skin::new(mesh, rest, &mls.support_radii()[range], spec.surface.count),
     }

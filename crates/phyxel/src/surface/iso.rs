@@ -20,7 +20,7 @@ const REACH: f32 = 2.0;
 /// Radius r over the spacing: a half-space of particles ends half a layer outside of the outermost.
 const RADIUS: f32 = 0.5;
 /// What is farther than this from all particles is outside: between two sides of a gap their mean is near [spacings].
-const ALONE: f32 = 1.15;
+const ALONE: f32 = 0.95;
 /// Cells along the edge of a block.
 const BLOCK: i32 = 8;
 /// Nodes along the edge of a block; those at its end are also those of the next.

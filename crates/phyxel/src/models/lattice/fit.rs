@@ -13,8 +13,8 @@ pub const STRETCH_MEMORY: f64 = 1e-3;
 pub const ROTATION_MEMORY: f64 = 1e-9;
 /// Newton steps at most; two or three are taken from one time step to the next.
 const STEPS: usize = 30;
-/// Angle of a step below which the rotation is exact to rounding [rad]: Newton's error is its square.
-const EXACT: f64 = 1e-8;
+/// Angle of a step below which it was the last one [rad]: Newton's error is its square.
+const EXACT: f64 = 1e-6;
 /// Largest angle of a step [rad].
 const LONGEST_STEP: f64 = 0.5;
 

@@ -7,7 +7,7 @@ use glam::DVec3;
 /// are made anew.
 const SKIN: f64 = 0.3;
 
-/// Neighbors within a reach, good until something has moved half the skin.
+/// Neighbors within a reach, good until something has moved half the skin against the others.
 #[derive(Debug, Clone, Default)]
 pub struct Lists {
     near: Neighborhoods,
@@ -21,10 +21,15 @@ impl Lists {
     /// `wanted` may be missing.
     pub fn update(&mut self, positions: &[DVec3], reach: f64, spacing: f64, wanted: impl Fn(usize) -> bool) -> bool {
         let limit = (0.5 * self.skin).powi(2);
-        let near = |i: usize| positions[i].distance_squared(self.anchors[i]) <= limit || !wanted(i);
-        let fresh = self.anchors.len() == positions.len() && (0..positions.len()).all(near);
-        if fresh {
-            return false;
+        if self.anchors.len() == positions.len() {
+            // What all go together changes no distance: what falls keeps its lists.
+            let way = |i: usize| positions[i] - self.anchors[i];
+            let own = (0..positions.len()).filter(|i| wanted(*i));
+            let (sum, count) = own.fold((DVec3::ZERO, 0.0), |(sum, count), i| (sum + way(i), count + 1.0));
+            let common = sum / f64::max(count, 1.0);
+            if (0..positions.len()).all(|i| (way(i) - common).length_squared() <= limit || !wanted(i)) {
+                return false;
+            }
         }
         self.skin = SKIN * spacing;
         self.near = Neighborhoods::within_radius(positions, reach + self.skin);
@@ -62,9 +67,12 @@ mod tests {
         let mut lists = Lists::default();
         assert!(lists.update(&positions, 1.0, 1.0, |_| true));
         assert_eq!(lists.of(1), [0, 2]);
-        positions[1].y += 0.14;
+        // What moves as a whole keeps its lists.
+        positions.iter_mut().for_each(|p| p.z += 7.0);
         assert!(!lists.update(&positions, 1.0, 1.0, |_| true));
-        positions[1].y += 0.02;
+        positions[1].y += 0.17;
+        assert!(!lists.update(&positions, 1.0, 1.0, |_| true));
+        positions[1].y += 0.03;
         assert!(!lists.update(&positions, 1.0, 1.0, |i| i != 1));
         assert!(lists.update(&positions, 1.0, 1.0, |_| true));
         lists.forget();

@@ -40,6 +40,8 @@ mod meeting_tests;
 #[cfg(test)]
 mod phase_tests;
 #[cfg(test)]
+mod skin_tests;
+#[cfg(test)]
 mod tests;
 
 pub use bonds::{Around, Bonds, Incoming, breaks};

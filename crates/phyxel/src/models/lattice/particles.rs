@@ -3,15 +3,13 @@
 use super::sites::Sites;
 use crate::points::Points;
 use crate::random::{Random, mix};
-use crate::scene::MaterialSpec;
+use crate::scene::{LatticeSpec, MaterialSpec};
 use glam::{DMat3, DVec3};
 
 /// In place of a particle: none.
 pub const NOBODY: u32 = u32::MAX;
 /// Stiffness against collapse, in that of a bond.
 const CRUSH: f64 = 2.0;
-/// Yield bound below which matter is plastic and feels pressure.
-const PLASTIC: f64 = 0.6;
 /// What the scatter of strengths is drawn for.
 const STRENGTHS: u64 = 0x5354_5245_4e47;
 
@@ -85,7 +83,7 @@ impl Matter {
             stiffness: 2.0 * material.young / (1.0 + poisson) * sites.cell_volume / sites.moment,
             lame,
             crush: CRUSH,
-            squeeze: if own.yield_bound < PLASTIC { material.young } else { 0.0 },
+            squeeze: if own.yield_bound < LatticeSpec::PLASTIC { material.young } else { 0.0 },
             young: material.young,
             density: material.density,
             damping: material.damping,

@@ -17,7 +17,7 @@ mod tests;
 
 pub use sheet::NEW_VERTEX;
 
-use super::{Carrier, Surfels};
+use super::{Carrier, Falloff, Surfels};
 use crate::frame::MeshFrame;
 use crate::geometry::Mesh;
 use crate::models::shell::cracks::Piece;
@@ -71,10 +71,21 @@ impl Skin {
     /// Binds a mesh at rest to points at rest, each of which reaches as far as its radius [m]. Pictures show it by at least
     /// `ellipses`.
     pub fn new(mesh: Mesh, rest_positions: &[DVec3], radii: &[f64], ellipses: usize) -> Self {
+        Self::with_falloff(mesh, rest_positions, radii, ellipses, Falloff::Fading)
+    }
+
+    /// `new` with weights of another kind.
+    pub fn with_falloff(
+        mesh: Mesh,
+        rest_positions: &[DVec3],
+        radii: &[f64],
+        ellipses: usize,
+        falloff: Falloff,
+    ) -> Self {
         let ground = Ground::new(rest_positions, radii);
         let piece = (mesh.area() / ellipses.max(1) as f64).max(f64::MIN_POSITIVE);
         let rest = rest_surfels(&mesh, &[]);
-        let carrier = Carrier::bind(rest, rest_positions, radii);
+        let carrier = Carrier::bind_with(rest, rest_positions, radii, falloff);
         let uncut = (0..mesh.positions.len()).map(|v| carrier.bonds(v)).collect();
         let whole = Sheet::new(mesh);
         let mut skin = Self { sheet: whole.clone(), whole, ground, uncut, carrier, piece, ..Self::default() };

@@ -33,21 +33,22 @@ use touch::Pressed;
 
 /// Longest step [s].
 pub const LONGEST: f64 = 1.0 / 240.0;
-/// Rounds of rotations and solves at most.
-const ROUNDS: usize = 16;
-/// Change of a round below which it was the last one, in spacings.
-const SMALL: f64 = 2e-4;
-/// The same for the root of the mean square, if no change is above the second one.
-const MEAN_SMALL: f64 = 3e-5;
-const SINGLE_SMALL: f64 = 1e-3;
+/// Rounds of rotations and solves at most. A step that ends before it has converged is still safe: momenta are those of the forces that the
+/// last round found, and so speeds those of the ways that particles went.
+const ROUNDS: usize = 8;
+/// Root of the mean square of a round's changes below which it was the last one: in spacings, and in the ways of the step. What rests is found
+/// exactly, what moves need not be; single particles between sticking and sliding hold nobody up.
+const SMALL: f64 = 1e-5;
+const SMALL_PART: f64 = 1e-2;
 /// Part of the turning of neighborhoods that the matrix knows of, by rounds. Stretched bonds are stiffer across than it says with all of it; without it
 /// the matrix bounds the true one, and nothing can go wrong but slowly.
 const TURNING: [f64; 4] = [1.0, 0.9, 0.5, 0.0];
 /// Growth of the residual's square at which a change went too far, and the shortest part of a change that is taken.
 const WORSE: f64 = 4.0;
 const SHORTEST_WAY: f64 = 0.1;
-/// Residual of a linear solve over that at its start, and its most iterations.
-const STOP: Stop = Stop { tolerance: 0.05, max_iterations: 100 };
+/// Residual of a linear solve over that at its start, and its most iterations. What rests is found by the first round alone.
+const FIRST_STOP: Stop = Stop { tolerance: 0.05, max_iterations: 100 };
+const STOP: Stop = Stop { tolerance: 0.15, max_iterations: 100 };
 /// Particles per parallel task.
 const CHUNK: usize = 1024;
 
@@ -85,6 +86,8 @@ pub struct Solver {
     predicted: Vec<DVec3>,
     coasting: Vec<DVec3>,
     residuals: Vec<DVec3>,
+    /// Forces of contact and colliders: at the positions of the last round, at the end of it as its matrix has them [N].
+    outside: Vec<DVec3>,
     change: Vec<DVec3>,
     /// One over the diagonal of the matrix.
     diagonal: Vec<f64>,
@@ -155,47 +158,59 @@ impl Solver {
         model.particles.gather(points);
         self.begin(model, points, around);
         self.system.build(model, dt);
-        self.choose_start(model, dt);
+        let mut size = self.choose_start(model, dt);
         let mut report = Report::default();
-        let (mut size, mut way) = (f64::INFINITY, 1.0);
-        let mut doubts = 0;
+        let (mut way, mut doubts) = (1.0, 0);
         let bound = model.particles.phases.iter().filter(|p| p.is_bound()).count() as f64;
         while report.rounds < ROUNDS {
             report.rounds += 1;
-            self.find_residuals(model, dt);
-            let now = self.residual_size(&model.particles);
-            if now.partial_cmp(&(WORSE * size)).is_none_or(|o| o.is_gt()) && way > SHORTEST_WAY {
-                // Too far: half way back.
-                way *= 0.5;
-                doubts += 1;
-                model.particles.positions.iter_mut().zip(&self.change).for_each(|(x, d)| *x -= *d * way);
-                continue;
+            if report.rounds > 1 {
+                self.find_residuals(model, dt);
+                let now = self.residual_size(&model.particles);
+                if now.partial_cmp(&(WORSE * size)).is_none_or(|o| o.is_gt()) && way > SHORTEST_WAY {
+                    // Too far: half way back.
+                    way *= 0.5;
+                    doubts += 1;
+                    model.particles.positions.iter_mut().zip(&self.change).for_each(|(x, d)| *x -= *d * way);
+                    continue;
+                }
+                (size, way) = (now, 1.0);
             }
-            (size, way) = (now, 1.0);
             let LatticeModel { sites: Some(sites), particles, matters, contacts, .. } = &mut *model else { break };
             let turning = TURNING[(report.rounds / 4 + doubts).min(3)];
             self.system.weigh(&Touching { particles, sites, matters, dt }, contacts, &self.touches, turning);
             let Self { system, free, diagonal, residuals, change, work, .. } = &mut *self;
             system.invert_diagonal(diagonal);
-            let apply = |p: &[DVec3], out: &mut [DVec3]| system.apply(&sites.slots, p, free, out);
+            let apply = |p: &[DVec3], out: &mut [DVec3]| system.apply(p, free, out);
             let precondition = |i: usize, r: DVec3| r * diagonal[i];
-            let outcome = solve(apply, precondition, residuals, change, STOP, work);
+            let stop = if report.rounds == 1 { FIRST_STOP } else { STOP };
+            let outcome = solve(apply, precondition, residuals, change, stop, work);
             report.iterations += outcome.iterations;
-            let squares = change.iter().map(|d| d.length_squared());
-            let (largest, sum) = squares.fold((0.0, 0.0), |(most, sum): (f64, f64), d| (most.max(d), sum + d));
-            if !sum.is_finite() {
+            let square: f64 = change.iter().map(|d| d.length_squared()).sum();
+            if !square.is_finite() {
+                self.change.fill(DVec3::ZERO);
                 break;
             }
             particles.positions.iter_mut().zip(&self.change).for_each(|(x, d)| *x += *d);
-            report.change = largest.sqrt() / sites.spacing;
-            // A few that do not come to an end, such as those between sticking and sliding, hold nobody up.
-            let mean = (sum / bound).sqrt() / sites.spacing;
-            if report.change < SMALL || (mean < MEAN_SMALL && report.change < SINGLE_SMALL) {
+            report.change = (square / bound).sqrt() / sites.spacing;
+            let gone = self.mean_way(particles, bound) / sites.spacing;
+            if report.change < SMALL.max(SMALL_PART * gone) {
                 break;
             }
         }
+        if way < 1.0 {
+            self.find_residuals(model, dt);
+            self.change.fill(DVec3::ZERO);
+        }
         self.finish(model, points, around, reactions);
         report
+    }
+
+    /// Root of the mean square of the ways that `bound` particles have gone in this step [m].
+    fn mean_way(&self, particles: &super::Particles, bound: f64) -> f64 {
+        let own = particles.positions.iter().zip(&self.start).zip(&particles.phases).filter(|(_, p)| p.is_bound());
+        let sum: f64 = own.map(|((x, start), _)| x.distance_squared(*start)).sum();
+        (sum / bound).sqrt()
     }
 
     fn residual_size(&self, particles: &super::Particles) -> f64 {
@@ -246,7 +261,11 @@ impl Solver {
             if particles.phases[k].is_bound() {
                 let bond = matters[particles.kinds[k] as usize].stiffness * sites.self_weight;
                 let stiffness = (touch::STIFFNESS * bond).min(STIFFEST * particles.masses[k] / (dt * dt));
-                self.touches.push(Pressed { touch: Touch { point: k, stiffness, ..*touch }, pressing: 0.0 });
+                self.touches.push(Pressed {
+                    touch: Touch { point: k, stiffness, ..*touch },
+                    pressing: 0.0,
+                    given: DVec3::ZERO,
+                });
             }
         }
     }
@@ -256,23 +275,25 @@ impl Solver {
     }
 
     /// Begins where matter coasts to, or where it would go by its velocity before this step's forces: what falls is found
-    /// by the first, what rests by the second.
-    fn choose_start(&mut self, model: &mut LatticeModel, dt: f64) {
+    /// by the first, what rests by the second. Finds the residuals there and returns their size.
+    fn choose_start(&mut self, model: &mut LatticeModel, dt: f64) -> f64 {
+        let alone = self.touches.is_empty() && model.contacts.is_empty() && !self.motions.iter().any(|m| m.held);
         let kept = model.particles.rotations.clone();
-        let mut tries = [f64::INFINITY; 2];
-        for (k, size) in tries.iter_mut().enumerate() {
-            self.place(model, dt, k == 1);
+        let mut best = f64::INFINITY;
+        for by_velocity in [false, true] {
+            self.place(model, dt, by_velocity);
             model.particles.rotations.clone_from(&kept);
             self.find_residuals(model, dt);
-            *size = self.residual_size(&model.particles);
-            if *size == 0.0 {
-                return;
+            let size = self.residual_size(&model.particles);
+            if alone || (by_velocity && size <= best) {
+                return size;
             }
+            best = size;
         }
-        if tries[0] < tries[1] {
-            self.place(model, dt, false);
-            model.particles.rotations.clone_from(&kept);
-        }
+        self.place(model, dt, false);
+        model.particles.rotations.clone_from(&kept);
+        self.find_residuals(model, dt);
+        best
     }
 
     fn place(&self, model: &mut LatticeModel, dt: f64, by_velocity: bool) {
@@ -295,12 +316,16 @@ impl Solver {
             return;
         };
         fit(particles, bonds, sites);
-        forces.fill(DVec3::ZERO);
-        add_elastic(particles, bonds, sites, matters, forces);
-        contacts.look(&Touching { particles, sites, matters, dt }, forces);
+        let outside = &mut self.outside;
+        outside.clear();
+        outside.resize(particles.len(), DVec3::ZERO);
+        contacts.look(&Touching { particles, sites, matters, dt }, outside);
         for touch in &mut self.touches {
-            forces[touch.particle()] += touch.force(particles.velocities[touch.particle()], dt);
+            touch.feel(particles.velocities[touch.particle()], dt);
+            outside[touch.particle()] += touch.given;
         }
+        forces.clone_from(outside);
+        add_elastic(particles, bonds, sites, matters, forces);
         self.residuals.resize(particles.len(), DVec3::ZERO);
         let (particles, forces) = (&*particles, &*forces);
         let (predicted, free) = (&self.predicted, &self.free);
@@ -327,27 +352,34 @@ impl Solver {
         reactions: &mut [DVec3],
     ) {
         let dt = around.dt;
-        self.find_residuals(model, dt);
         reactions.fill(DVec3::ZERO);
+        // What pieces feel from each other and from colliders.
+        for (i, outside) in self.outside.iter_mut().enumerate() {
+            *outside -= self.system.of_contacts(i, &self.change);
+        }
+        for (k, touch) in self.touches.iter().enumerate() {
+            let given = self.system.of_touch(k, self.change[touch.particle()]);
+            self.outside[touch.particle()] -= given;
+            reactions[model.particles.members[touch.particle()] as usize] += (touch.given - given) * dt;
+        }
+        let outside = std::mem::take(&mut self.outside);
+        match around.held.is_empty() {
+            true => self.move_velocities(&mut model.particles, dt),
+            false => self.find_residuals(model, dt),
+        }
         for held in around.held {
             let Some(k) = self.particle_of(held.point) else { continue };
             let inertia = (self.predicted[k] - model.particles.positions[k]) / dt;
             // The prediction of what is held is the pin's: what it would have been is in the velocity it came with.
             let came = points.velocities[held.point] - model.particles.velocities[k];
             let missing = DVec3::select(BVec3::from(held.axes), came, inertia) * model.particles.masses[k];
-            reactions[held.point] = -(missing + model.forces[k] * dt);
+            reactions[held.point] -= missing + model.forces[k] * dt;
         }
-        for touch in &self.touches {
-            let i = model.particles.members[touch.particle()] as usize;
-            reactions[i] += touch.force_at(model.particles.velocities[touch.particle()], dt) * dt;
-        }
-        // What the pieces feel from each other and from colliders; friction remembers now.
-        model.forces.fill(DVec3::ZERO);
+        // Friction remembers now.
         let LatticeModel { sites: Some(sites), particles, matters, contacts, forces, .. } = &mut *model else { return };
         contacts.add_forces(&Touching { particles, sites, matters, dt }, forces);
-        for touch in &self.touches {
-            model.forces[touch.particle()] += touch.force_at(model.particles.velocities[touch.particle()], dt);
-        }
+        model.forces.clone_from(&outside);
+        self.outside = outside;
         self.keep_momenta(model, dt);
         for (k, &i) in model.particles.members.iter().enumerate() {
             if model.particles.phases[k].is_bound() {

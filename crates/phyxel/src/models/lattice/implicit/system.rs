@@ -5,11 +5,11 @@
 //! the turning of stiff bodies a thousand times as much as their inertia.
 
 use super::touch::Pressed;
-use crate::linalg::{cross_matrix, outer, trace};
+use crate::linalg::{outer, trace};
 use crate::models::lattice::contact::{Contacts, Touching};
 use crate::models::lattice::particles::{NOBODY, Particles};
 use crate::models::lattice::{LatticeModel, forces};
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec3, Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Particles per parallel task.
@@ -17,23 +17,43 @@ const CHUNK: usize = 256;
 /// Part of its trace that is added to the diagonal of a neighborhood's inertia: few neighbors have a free axis.
 const FLOOR: f64 = 1e-6;
 
-/// Rows of the matrix.
+/// Rows of the matrix, in f32: what it is used for needs no more than a few digits.
 #[derive(Debug, Clone, Default)]
 pub struct System {
-    /// Who sits in which slot and how stiffly, and who else has a particle in a slot.
-    own: Rows,
+    /// Who sits in which slot and how stiffly; as many per particle as there are slots, the empty ones hold itself with weight 0.
+    own: Vec<Bond>,
+    /// Slots l of the lattice in the order of the rows, each followed by the one on the other side [m].
+    slots: Vec<Vec3>,
+    /// Who else has a particle in a slot.
     incoming: Rows,
-    /// Turn of a neighborhood by the moment Σ w g × u [1/(N m)], and Σ w g [N].
+    /// Whether a particle has anybody in a slot.
+    bonded: Vec<bool>,
     neighborhoods: Vec<Neighborhood>,
-    /// Turns of the neighborhoods for the direction at hand, as matrices that take l. Scratch of `apply`.
-    turns: Vec<DMat3>,
+    rotations: Vec<Mat3A>,
+    /// Part of the turns that counts.
+    turning: f32,
+    /// Turns of the neighborhoods for the direction at hand, as matrices that take l, and the direction. Scratch of `apply`.
+    turns: Vec<Mat3A>,
+    ways: Vec<Vec3A>,
     contacts: Pairs,
     touches: Vec<(usize, DVec3, [f64; 2])>,
     masses: Vec<f64>,
+    /// Of all bonds of a particle together [N/m].
+    stiffness: Vec<f64>,
     diagonal: Vec<f64>,
 }
 
-/// Weighted slots, row by row.
+/// One slot of a row.
+#[derive(Debug, Clone, Copy)]
+struct Bond {
+    other: u32,
+    /// [N/m].
+    weight: f32,
+    /// Weight of the other's slot that faces this one [N/m]; 0 when it holds somebody else.
+    back: f32,
+}
+
+/// Weighted slots of others, row by row.
 #[derive(Debug, Clone, Default)]
 struct Rows {
     starts: Vec<u32>,
@@ -43,18 +63,19 @@ struct Rows {
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     other: u32,
-    slot: u8,
+    /// Its vector l [m].
+    slot: Vec3,
     /// [N/m].
     weight: f32,
-    /// Weight of the other's slot that faces this one [N/m]; 0 when it holds somebody else.
-    back: f32,
 }
 
+/// How a neighborhood turns, in the frame of its lattice.
 #[derive(Debug, Clone, Copy)]
 struct Neighborhood {
-    inverse: DMat3,
-    rotation: DMat3,
-    first: DVec3,
+    /// Turn by the moment Σ w l × Rᵀu [1/(N m)].
+    inverse: Mat3A,
+    /// Σ w l [N].
+    first: Vec3A,
 }
 
 /// Pairs in contact, from both ends.
@@ -70,33 +91,6 @@ struct Pairs {
 impl Rows {
     fn of(&self, i: usize) -> &[Entry] {
         &self.entries[self.starts[i] as usize..self.starts[i + 1] as usize]
-    }
-
-    /// Rows of all particles, each appended by `fill`.
-    fn build(&mut self, count: usize, fill: impl Fn(usize, &mut Vec<Entry>) + Sync) {
-        let chunks: Vec<(Vec<u32>, Vec<Entry>)> = (0..count.div_ceil(CHUNK))
-            .into_par_iter()
-            .map(|chunk| {
-                let (mut lengths, mut entries) = (Vec::with_capacity(CHUNK), Vec::with_capacity(18 * CHUNK));
-                for i in chunk * CHUNK..count.min((chunk + 1) * CHUNK) {
-                    let first = entries.len();
-                    fill(i, &mut entries);
-                    lengths.push((entries.len() - first) as u32);
-                }
-                (lengths, entries)
-            })
-            .collect();
-        self.starts.clear();
-        self.entries.clear();
-        self.starts.push(0);
-        for (lengths, entries) in &chunks {
-            let mut end = self.entries.len() as u32;
-            self.entries.extend_from_slice(entries);
-            self.starts.extend(lengths.iter().map(|length| {
-                end += length;
-                end
-            }));
-        }
     }
 }
 
@@ -115,22 +109,65 @@ impl System {
         };
         let count = particles.len();
         let facing = |i: usize, s: usize, j: usize| bonds.of(j)[sites.opposite[s]] == i as u32;
-        self.own.build(count, |i, row| {
-            for (s, &j) in bonds.of(i).iter().enumerate().filter(|(_, j)| **j != NOBODY) {
-                let k = j as usize;
-                let back = if facing(i, s, k) { weight(k, sites.opposite[s], i) } else { 0.0 };
-                row.push(Entry { other: j, slot: s as u8, weight: weight(i, s, k), back });
+        let first = (0..sites.len()).filter(|s| *s < sites.opposite[*s]);
+        let order: Vec<usize> = first.flat_map(|s| [s, sites.opposite[s]]).collect();
+        self.slots.clear();
+        self.slots.extend(order.iter().map(|s| sites.slots[*s].as_vec3()));
+        let (slots, own) = (bonds.slots, &mut self.own);
+        own.resize(count * slots, Bond { other: 0, weight: 0.0, back: 0.0 });
+        own.par_chunks_mut(slots).with_min_len(CHUNK).enumerate().for_each(|(i, row)| {
+            for (&s, bond) in order.iter().zip(row) {
+                *bond = Bond { other: i as u32, weight: 0.0, back: 0.0 };
+                let j = bonds.of(i)[s];
+                if j != NOBODY {
+                    let k = j as usize;
+                    let back = if facing(i, s, k) { weight(k, sites.opposite[s], i) } else { 0.0 };
+                    *bond = Bond { other: j, weight: weight(i, s, k), back };
+                }
             }
         });
-        self.incoming.build(count, |i, row| {
+        self.bonded.clear();
+        self.bonded.extend((0..count).map(|i| bonds.of(i).iter().any(|j| *j != NOBODY)));
+        let Rows { starts, entries } = &mut self.incoming;
+        starts.clear();
+        entries.clear();
+        starts.push(0);
+        for i in 0..count {
             for &(j, slot) in bonds.incoming.of(i) {
                 let (k, s) = (j as usize, usize::from(slot));
                 // Those that face a slot of this one are with it.
                 if !facing(k, s, i) {
-                    row.push(Entry { other: j, slot, weight: weight(k, s, i), back: 0.0 });
+                    entries.push(Entry { other: j, slot: sites.slots[s].as_vec3(), weight: weight(k, s, i) });
                 }
             }
-        });
+            starts.push(entries.len() as u32);
+        }
+        let (own, slots) = (&self.own, self.slots.len());
+        self.stiffness.clear();
+        self.stiffness.extend((0..count).map(|i| {
+            let bonds: f32 = own[i * slots..(i + 1) * slots].iter().map(|b| b.weight + b.back).sum();
+            let others: f32 = self.incoming.of(i).iter().map(|e| e.weight).sum();
+            f64::from(bonds + others)
+        }));
+        let neighborhood = |i: usize| {
+            let (mut first, mut second) = (DVec3::ZERO, DMat3::ZERO);
+            for (bond, &s) in own[i * slots..(i + 1) * slots].iter().zip(&order) {
+                let l = sites.slots[s];
+                first += l * f64::from(bond.weight);
+                second += outer(l, l * f64::from(bond.weight));
+            }
+            let total = trace(second);
+            let inertia = DMat3::from_diagonal(DVec3::splat(total * (1.0 + FLOOR))) - second;
+            // In the plane everything turns about its normal.
+            let inverse = match (total > 0.0, sites.dimensions) {
+                (false, _) => DMat3::ZERO,
+                (_, 2) => outer(DVec3::Z, DVec3::Z) / total,
+                _ => inertia.inverse(),
+            };
+            Neighborhood { inverse: single(inverse), first: first.as_vec3a() }
+        };
+        let all = (0..count).into_par_iter().with_min_len(CHUNK);
+        all.map(neighborhood).collect_into_vec(&mut self.neighborhoods);
         self.masses.clear();
         self.masses.extend(particles.masses.iter().map(|m| m / (dt * dt)));
         self.contacts.touched.clear();
@@ -139,31 +176,10 @@ impl System {
 
     /// Takes in rotations and what touches at the present positions; `turning`: part of the turns that counts.
     pub fn weigh(&mut self, touching: &Touching, contacts: &Contacts, touches: &[Pressed], turning: f64) {
-        let Touching { particles, sites, dt, .. } = *touching;
-        let own = &self.own;
-        let neighborhood = |i: usize| {
-            let (mut first, mut second) = (DVec3::ZERO, DMat3::ZERO);
-            for e in own.of(i) {
-                let l = sites.slots[usize::from(e.slot)];
-                first += l * f64::from(e.weight);
-                second += outer(l, l * f64::from(e.weight));
-            }
-            let rotation = particles.rotations[i];
-            let total = trace(second);
-            let inertia = DMat3::from_diagonal(DVec3::splat(total * (1.0 + FLOOR))) - second;
-            // In the plane everything turns about its normal.
-            let inverse = match sites.dimensions {
-                2 => outer(DVec3::Z, DVec3::Z) / total,
-                _ => inertia.inverse(),
-            };
-            let inverse = if total > 0.0 { rotation * inverse * rotation.transpose() * turning } else { DMat3::ZERO };
-            Neighborhood { inverse, rotation, first: rotation * first }
-        };
-        (0..particles.len())
-            .into_par_iter()
-            .with_min_len(CHUNK)
-            .map(neighborhood)
-            .collect_into_vec(&mut self.neighborhoods);
+        let Touching { particles, dt, .. } = *touching;
+        self.turning = turning as f32;
+        let rotations = particles.rotations.par_iter().with_min_len(CHUNK);
+        rotations.map(|r| single(*r)).collect_into_vec(&mut self.rotations);
         self.contacts.find(touching, contacts);
         self.touches.clear();
         for touch in touches {
@@ -176,59 +192,85 @@ impl System {
     fn find_diagonal(&mut self, particles: &Particles) {
         self.diagonal.clear();
         for i in 0..particles.len() {
-            let bonds =
-                self.own.of(i).iter().chain(self.incoming.of(i)).map(|e| f64::from(e.weight + e.back)).sum::<f64>();
             let contacts = self.contacts.of(i).iter().map(|(_, _, [along, across])| along.max(*across)).sum::<f64>();
-            self.diagonal.push(self.masses[i] + bonds + contacts);
+            self.diagonal.push(self.masses[i] + self.stiffness[i] + contacts);
         }
         for (i, _, [along, across]) in &self.touches {
             self.diagonal[*i] += along.max(*across);
         }
     }
 
-    /// Writes the matrix times `p` for all free directions; `slots`: the lattice's vectors.
-    pub fn apply(&mut self, slots: &[DVec3], p: &[DVec3], free: &[DVec3], out: &mut [DVec3]) {
-        let Self { own, incoming, neighborhoods, turns, contacts, touches, masses, .. } = self;
+    /// Writes the matrix times `p` for all free directions.
+    pub fn apply(&mut self, p: &[DVec3], free: &[DVec3], out: &mut [DVec3]) {
+        let Self {
+            own, slots, incoming, bonded, neighborhoods, rotations, turns, ways, contacts, touches, masses, ..
+        } = self;
+        let turning = self.turning;
+        let (own, slots) = (&*own, &slots[..]);
+        p.par_iter().with_min_len(CHUNK).map(|p| p.as_vec3a()).collect_into_vec(ways);
+        let ways = &ways[..];
+        let row = |i: usize| own[i * slots.len()..(i + 1) * slots.len()].iter().zip(slots);
         let turn = |i: usize| {
-            let Neighborhood { inverse, rotation, .. } = &neighborhoods[i];
-            let mut moved = DMat3::ZERO;
-            for e in own.of(i) {
-                moved += outer(p[e.other as usize] - p[i], slots[usize::from(e.slot)] * f64::from(e.weight));
+            if !bonded[i] {
+                return Mat3A::ZERO;
             }
-            // Σ w g × u is what is not symmetric in Σ w u gᵀ.
-            let m = moved * rotation.transpose();
-            let moment = DVec3::new(m.y_axis.z - m.z_axis.y, m.z_axis.x - m.x_axis.z, m.x_axis.y - m.y_axis.x);
-            cross_matrix(*inverse * moment) * *rotation
+            let rotation = &rotations[i];
+            let (at, mut moved) = (ways[i], [Vec3A::ZERO; 3]);
+            let bonds = own[i * slots.len()..(i + 1) * slots.len()].as_chunks::<2>().0;
+            for ([one, other], [l, _]) in bonds.iter().zip(slots.as_chunks::<2>().0) {
+                let u = (ways[one.other as usize] - at) * one.weight - (ways[other.other as usize] - at) * other.weight;
+                moved[0] += u * l.x;
+                moved[1] += u * l.y;
+                moved[2] += u * l.z;
+            }
+            // Σ w l × v is what is not symmetric in Σ w v lᵀ.
+            let m = rotation.transpose() * Mat3A::from_cols(moved[0], moved[1], moved[2]);
+            let moment = Vec3A::new(m.y_axis.z - m.z_axis.y, m.z_axis.x - m.x_axis.z, m.x_axis.y - m.y_axis.x);
+            let t = neighborhoods[i].inverse * moment * turning;
+            let [x, y, z] = [Vec3A::new(0.0, t.z, -t.y), Vec3A::new(-t.z, 0.0, t.x), Vec3A::new(t.y, -t.x, 0.0)];
+            Mat3A::from_cols(*rotation * x, *rotation * y, *rotation * z)
         };
         (0..p.len()).into_par_iter().with_min_len(CHUNK).map(turn).collect_into_vec(turns);
+        let turned = |turn: &Mat3A, l: Vec3| turn.x_axis * l.x + turn.y_axis * l.y + turn.z_axis * l.z;
         out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
             for (k, out) in out.iter_mut().enumerate() {
                 let i = chunk * CHUNK + k;
-                let at = p[i];
-                let mut sum = at * masses[i];
-                for e in own.of(i) {
-                    let j = e.other as usize;
-                    // The slot that faces this one has the opposite vector.
-                    let turned = turns[j] * slots[usize::from(e.slot)] * f64::from(e.back);
-                    sum += turned + (at - p[j]) * (f64::from(e.weight) + f64::from(e.back));
+                let at = ways[i];
+                let mut sum = Vec3A::ZERO;
+                if bonded[i] {
+                    for (bond, &l) in row(i) {
+                        let j = bond.other as usize;
+                        // The slot that faces this one has the opposite vector.
+                        sum += turned(&turns[j], l * bond.back) + (at - ways[j]) * (bond.weight + bond.back);
+                    }
+                    sum += turns[i] * neighborhoods[i].first;
                 }
-                let Neighborhood { first, rotation, .. } = &neighborhoods[i];
-                sum += turns[i] * (rotation.transpose() * *first);
                 for e in incoming.of(i) {
                     let j = e.other as usize;
-                    sum += (at - p[j] - turns[j] * slots[usize::from(e.slot)]) * f64::from(e.weight);
+                    sum += (at - ways[j] - turned(&turns[j], e.slot)) * e.weight;
                 }
-                for &(j, normal, [along, across]) in contacts.of(i) {
-                    let u = at - p[j as usize];
-                    sum += u * across + normal * (normal.dot(u) * (along - across));
+                let mut sum = sum.as_dvec3() + p[i] * masses[i];
+                for &(j, normal, weights) in contacts.of(i) {
+                    sum += pull(p[i] - p[j as usize], normal, weights);
                 }
                 *out = sum * free[i];
             }
         });
-        for &(i, normal, [along, across]) in &*touches {
-            let u = p[i];
-            out[i] += (u * across + normal * (normal.dot(u) * (along - across))) * free[i];
+        for &(i, normal, weights) in &*touches {
+            out[i] += pull(p[i], normal, weights) * free[i];
         }
+    }
+
+    /// What the contacts of a particle take from their force when all move by `ways` [N].
+    pub fn of_contacts(&self, i: usize, ways: &[DVec3]) -> DVec3 {
+        let pair = |&(j, normal, weights): &(u32, DVec3, [f64; 2])| pull(ways[i] - ways[j as usize], normal, weights);
+        self.contacts.of(i).iter().map(pair).sum()
+    }
+
+    /// What the k-th collider in the way takes from its force when its particle moves by `way` [N].
+    pub fn of_touch(&self, k: usize, way: DVec3) -> DVec3 {
+        let (_, normal, weights) = self.touches[k];
+        pull(way, normal, weights)
     }
 
     /// Writes one over the diagonal.
@@ -260,4 +302,13 @@ impl Pairs {
             self.starts.push(self.entries.len() as u32);
         }
     }
+}
+
+/// Stiffness along a normal and across it, times a way.
+fn pull(way: DVec3, normal: DVec3, [along, across]: [f64; 2]) -> DVec3 {
+    way * across + normal * (normal.dot(way) * (along - across))
+}
+
+fn single(m: DMat3) -> Mat3A {
+    Mat3A::from_cols(m.x_axis.as_vec3a(), m.y_axis.as_vec3a(), m.z_axis.as_vec3a())
 }

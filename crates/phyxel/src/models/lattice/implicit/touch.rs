@@ -15,6 +15,8 @@ pub struct Pressed {
     pub touch: Touch,
     /// Force with which it pressed when last asked [N].
     pub pressing: f64,
+    /// Force on the particle when last asked [N].
+    pub given: DVec3,
 }
 
 impl Pressed {
@@ -23,20 +25,14 @@ impl Pressed {
         self.touch.point
     }
 
-    /// Force on the particle at a velocity [N]; friction by the force with which it pressed when asked before.
-    pub fn force(&mut self, velocity: DVec3, dt: f64) -> DVec3 {
-        let force = self.force_at(velocity, dt);
-        self.pressing = self.push(velocity, dt);
-        force
-    }
-
-    /// The same, without taking note.
-    pub fn force_at(&self, velocity: DVec3, dt: f64) -> DVec3 {
+    /// Finds the force on the particle at a velocity; friction by the force with which it pressed when asked before.
+    pub fn feel(&mut self, velocity: DVec3, dt: f64) {
         let push = self.push(velocity, dt);
-        if push == 0.0 {
-            return DVec3::ZERO;
-        }
-        self.touch.normal * push - self.touch.sliding(velocity) * self.resistance(velocity)
+        self.given = match push == 0.0 {
+            true => DVec3::ZERO,
+            false => self.touch.normal * push - self.touch.sliding(velocity) * self.resistance(velocity),
+        };
+        self.pressing = push;
     }
 
     /// Stiffness of the force along the normal and across it [N/m].
