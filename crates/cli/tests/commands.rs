@@ -111,6 +111,68 @@ fn wrong_input_is_one_clear_error() {
     assert!(!place.0.join("runs").exists(), "nothing is left behind");
 }
 
+/// Corners and triangles of an open ring of 40 by 4 squares around the y axis, with half a turn or without.
+fn ring(turns: f64) -> (Vec<[f64; 3]>, Vec<[usize; 3]>) {
+    let corner = |k: usize, w: usize| {
+        let (a, w) = (std::f64::consts::TAU * k as f64 / 40.0, 0.1 * w as f64 - 0.2);
+        let (r, y) = (1.0 + w * (turns * a).cos(), w * (turns * a).sin());
+        [r * a.cos(), if turns > 0.0 { y } else { w }, r * a.sin()]
+    };
+    let corners = (0..200).map(|i| corner(i / 5, i % 5)).collect();
+    let place = |k: usize, w: usize| if k == 40 { if turns > 0.0 { 4 - w } else { w } } else { 5 * k + w };
+    let square = |i: usize| {
+        let (k, w) = (i / 4, i % 4);
+        let [a, b, c, d] = [place(k, w), place(k, w + 1), place(k + 1, w + 1), place(k + 1, w)];
+        [[a, b, c], [a, c, d]]
+    };
+    (corners, (0..160).flat_map(square).collect())
+}
+
+fn obj(corners: &[[f64; 3]], triangles: &[[usize; 3]]) -> String {
+    let line = |[x, y, z]: &[f64; 3]| format!("v {x} {y} {z}\n");
+    let face = |[a, b, c]: &[usize; 3]| format!("f {} {} {}\n", a + 1, b + 1, c + 1);
+    corners.iter().map(line).chain(triangles.iter().map(face)).collect()
+}
+
+#[test]
+fn shells_from_odd_files_run_or_tell_why_not() {
+    let place = Place::new("odd-shells");
+    let check_file = |file: &str, text: &str, code: i32, words: &[&str]| {
+        std::fs::write(place.0.join(file), text).unwrap();
+        let kind = if file.ends_with("xyz") { "points" } else { "mesh" };
+        let scene = format!(
+            "format = 1\nduration = \"0.05 s\"\n[[body]]\nmodel = \"shell\"\n\
+             shape = {{ kind = \"{kind}\", file = \"{file}\" }}\nspacing = 0.12\nsurface = {{ count = 500 }}\n\
+             material = {{ thickness = 0.01, young = 1e5 }}\n"
+        );
+        std::fs::write(place.0.join("shell.toml"), scene).unwrap();
+        check(&place, &["run", "shell.toml", "--no-pictures", "--force", "--out", "run"], code, words);
+    };
+    // Open borders.
+    let (corners, triangles) = ring(0.0);
+    check_file("open.obj", &obj(&corners, &triangles), 0, &[]);
+    // Triangles that share no corner, each a little smaller and moved.
+    let apart = triangles.iter().enumerate().flat_map(|(k, t)| {
+        let [a, b, c] = t.map(|v| corners[v]);
+        let middle: [f64; 3] = std::array::from_fn(|x| (a[x] + b[x] + c[x]) / 3.0);
+        let shift = 2e-3 * ((k * 37 % 11) as f64 / 5.0 - 1.0);
+        [a, b, c].map(|p| std::array::from_fn(|x| middle[x] + 0.9 * (p[x] - middle[x]) + shift))
+    });
+    let soup: Vec<[f64; 3]> = apart.collect();
+    let faces: Vec<[usize; 3]> = (0..triangles.len()).map(|k| [3 * k, 3 * k + 1, 3 * k + 2]).collect();
+    check_file("soup.obj", &obj(&soup, &faces), 0, &[]);
+    // Every point twice.
+    let points: String =
+        (0..600).map(|i| format!("{} 0 {}\n", (i / 2 % 20) as f64 * 0.05, (i / 40) as f64 * 0.05)).collect();
+    check_file("twice.xyz", &points, 0, &[]);
+    let triangle = obj(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], &[[0, 1, 2]]);
+    check_file("one.obj", &triangle, 0, &[]);
+    let (corners, triangles) = ring(0.5);
+    check_file("moebius.obj", &obj(&corners, &triangles), 2, &["one side only", "Moebius"]);
+    check_file("three.xyz", "0 0 0\n1 0 0\n0 0 1\n", 2, &["3 different points", "at least 20"]);
+    check_file("three.obj", "v 0 0 0\nv 1 0 0\nv 0 0 1\n", 2, &["no faces"]);
+}
+
 #[test]
 fn scenes_lists_and_prints() {
     let place = Place::new("scenes");
