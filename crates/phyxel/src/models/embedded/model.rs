@@ -204,7 +204,12 @@ impl EmbeddedModel {
         forces.clear();
         forces.resize(self.len(), DVec3::ZERO);
         for part in &self.parts {
-            part.add_forces(points, &mut forces[part.first..part.first + part.len()]);
+            let own = &mut forces[part.first..part.first + part.len()];
+            part.add_forces(points, own);
+            // What rounding leaves of their sum would drive the body: it is shared out by mass.
+            let mass: f64 = points.masses[part.range.clone()].iter().sum();
+            let left = own.iter().sum::<DVec3>() / mass;
+            own.iter_mut().zip(&points.masses[part.range.clone()]).for_each(|(f, m)| *f -= left * *m);
         }
         if self.flows || self.parts.len() > 1 {
             self.crowd.add_forces(&self.positions, &mut forces);
