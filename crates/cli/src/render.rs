@@ -17,7 +17,7 @@ use std::process::ExitCode;
 pub struct Args {
     /// Run folder
     run: PathBuf,
-    /// Color by a field, with a legend: speed, stress, strain, ...
+    /// Color by a field, with a legend: speed, stress, strain, plastic, ...; of embedded bodies also hardening and fade
     #[arg(long, value_name = "FIELD")]
     color: Option<String>,
     /// Size of the pictures
@@ -52,12 +52,18 @@ enum ShownSpace {
     World,
     /// Embedded bodies in their shape without stress
     Embedded,
+    /// Embedded bodies in their shape at the start
+    Rest,
 }
 
 pub fn command(args: Args) -> Result<ExitCode> {
     args.work.start_threads()?;
     let scene = read_scene(&args.run)?;
-    let space = if args.space == ShownSpace::Embedded { Space::Embedded } else { Space::World };
+    let space = match args.space {
+        ShownSpace::World => Space::World,
+        ShownSpace::Embedded => Space::Embedded,
+        ShownSpace::Rest => Space::Rest,
+    };
     let mut frames = FrameReader::open(args.run.join("frames")).in_space(space);
     let count = frames.count();
     let wanted = args.frame.unwrap_or(0);
@@ -105,6 +111,7 @@ fn read_scene(run: &Path) -> Result<Scene> {
 fn label(args: &Args) -> String {
     let view = match (args.points, args.space) {
         (_, ShownSpace::Embedded) => "embedded",
+        (_, ShownSpace::Rest) => "rest",
         (true, _) => "points",
         (false, _) => "view",
     };

@@ -1,10 +1,12 @@
 //! The world and its flow: which bodies flow, which of their points are melted, how many pieces there are.
 
+use crate::contact::{GrainKind, GrainMatter};
 use crate::heat::Heat;
 use crate::models::embedded::{EmbeddedBody, EmbeddedModel};
 use crate::models::lattice::{Phase, Warmth};
 use crate::models::mls::flow::{FlowModel, MeltMatter};
-use crate::setup::fall_height;
+use crate::scene::ModelKind;
+use crate::setup::{anything_flows, fall_height};
 use crate::world::World;
 
 /// Speed of sound of melted matter over the speed of a free fall through the scene: keeps its density within a few percent.
@@ -30,6 +32,7 @@ impl World {
         self.flow = FlowModel::new(&self.points, bodies, sound);
         self.lattice.expect_speed(fall.max(fastest));
         self.start_embedded(EMBEDDED_SOUND * fall.max(fastest));
+        self.add_grains();
         self.change_phases();
     }
 
@@ -48,6 +51,39 @@ impl World {
                 false => self.body_contacts.add_lattice(body.body),
             }
         }
+    }
+
+    /// Tells the contact between bodies whose points meet other models one by one: embedded matter that flows, and what may melt
+    /// above a sheet.
+    fn add_grains(&mut self) {
+        let specs = &self.scene.bodies;
+        let all = |kind: ModelKind| specs.iter().all(|b| b.model == kind);
+        let sheets = specs.iter().any(|b| b.model == ModelKind::Shell) && anything_flows(&self.scene);
+        for (b, body) in self.bodies.iter().enumerate() {
+            let kind = match specs[b].model {
+                ModelKind::Embedded if body.material.creep > 0.0 && !all(ModelKind::Embedded) => GrainKind::Embedded,
+                ModelKind::Mls if sheets => GrainKind::Melt,
+                _ => continue,
+            };
+            self.body_contacts.add_grains(b, kind, body.range.clone());
+        }
+    }
+
+    /// Tells the contact between bodies what grains are made of now.
+    pub(crate) fn tell_grains(&mut self) {
+        if !self.body_contacts.has_grains() {
+            return;
+        }
+        let own = |b: usize| self.embedded.grain(b).unwrap_or_else(|| self.flow.grain(b));
+        let matters: Vec<GrainMatter> = (0..self.bodies.len())
+            .map(|b| GrainMatter { friction: self.bodies[b].material.friction, ..own(b) })
+            .collect();
+        let (lattice, of) = (&self.lattice, &self.points.bodies);
+        // Lattices were added first, so that numbers of their grains are numbers of their particles.
+        self.body_contacts.set_grain_matter(|k, i| match lattice.manages(of[i] as usize) {
+            true => lattice.grain(k),
+            false => matters[of[i] as usize],
+        });
     }
 
     /// Phase: melts and freezes what temperatures say, and books the energy of it.

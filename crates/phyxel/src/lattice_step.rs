@@ -10,13 +10,6 @@ use glam::DVec3;
 const AHEAD: f64 = 2.0;
 
 impl World {
-    /// Tells the contact between bodies what the particles of lattices are made of now.
-    pub(crate) fn tell_grains(&mut self) {
-        if self.body_contacts.has_grains() {
-            self.body_contacts.set_grain_matter(|k| self.lattice.grain(k));
-        }
-    }
-
     /// Phase: velocities that solid lattices move with. What pins and colliders give is booked here.
     pub(crate) fn solve_lattice(&mut self, dt: f64) {
         let mut held = std::mem::take(&mut self.scratch.constraints.held);

@@ -254,7 +254,7 @@ fn becomes(scene: &Scene, body: &BodySpec, is: impl Fn(&MaterialSpec) -> bool) -
 }
 
 /// Whether any body flows at some time.
-fn anything_flows(scene: &Scene) -> bool {
+pub(crate) fn anything_flows(scene: &Scene) -> bool {
     // An event may hold a body solid from the start, however hot it gets.
     let stays_solid = |body: &BodySpec| {
         let at_start = |e: &EventSpec| matches!(e.when, EventTime::At(t) if t <= 0.0);

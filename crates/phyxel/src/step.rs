@@ -54,7 +54,7 @@ impl World {
             let [dissipated, gained] = self.phase("embedded flow", |w| w.embedded.deform(&w.points, dt));
             self.dissipated += dissipated;
             self.switched += gained;
-            self.phase("embedding", |w| w.embedded.renew_if_due(&w.points, w.substeps));
+            self.switched += self.phase("embedding", |w| w.embedded.renew_if_due(&w.points, w.substeps));
             self.phase("embedded forces", |w| w.embedded.add_forces(&mut w.points));
         }
         let damps = self.damping_is_due(dt);

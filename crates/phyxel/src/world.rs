@@ -353,6 +353,8 @@ impl World {
                 for (axis, name) in crate::sinks::EMBEDDED.into_iter().enumerate() {
                     out.bodies[b].fields.push((name, part.embedded.iter().map(|e| e[axis] as f32).collect()));
                 }
+                out.bodies[b].fields.push(("hardening", part.limits().collect()));
+                out.bodies[b].fields.push(("fade", part.memories.iter().map(|m| m.flowed() as f32).collect()));
             }
             out.bodies[b].hidden = !self.surfaces[b].visible;
             out.bodies[b].two_sided = self.shells.manages(b);

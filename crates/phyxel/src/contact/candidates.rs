@@ -114,6 +114,11 @@ impl Candidates {
         self.excluded.get(body) == Some(&true)
     }
 
+    /// Whether a body is a sheet.
+    pub fn is_sheet(&self, body: usize) -> bool {
+        self.sheets.contains(&body)
+    }
+
     /// Whether two bodies do not see each other.
     pub fn is_excluded(&self, a: usize, b: usize) -> bool {
         let out = |body: usize| self.is_out(body);

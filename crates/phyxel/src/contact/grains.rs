@@ -1,4 +1,4 @@
-//! Grains: particles of lattices that melt, yield, break or flow, against the bodies of other models.
+//! Grains: particles of matter that melts, yields, breaks or flows, against the bodies of other models.
 //!
 //! Such matter has no skin of its own: each particle is a ball of half a spacing. It sees the skin of a solid or a sheet as the
 //! surface averaged over the skin points near it, x̄ = Σ ŵ_j x_j, and is pushed out of it as skin points are (`touch.rs`). The
@@ -30,6 +30,17 @@ pub(super) const GRIP: f64 = 0.3;
 /// Grains per parallel task.
 const CHUNK: usize = 64;
 
+/// What kind of matter grains are. Those of one kind meet each other in their own model, and of two kinds one sees the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrainKind {
+    /// Particles of lattices.
+    Lattice,
+    /// Points of embedded bodies that flow.
+    Embedded,
+    /// Points of elastic bodies that may melt: the flow keeps them from all but sheets, which are thinner than its points.
+    Melt,
+}
+
 /// What a grain is made of now.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrainMatter {
@@ -44,9 +55,9 @@ pub struct GrainMatter {
 /// Grains and what is near them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Grains {
-    /// Bodies that are made of grains, ascending.
-    bodies: Vec<usize>,
-    /// Points of the table that are grains, ascending.
+    /// Bodies that are made of grains.
+    bodies: Vec<(usize, GrainKind)>,
+    /// Points of the table that are grains, body after body.
     pub(super) members: Vec<u32>,
     /// By grain. Written by `set_matter`.
     pub(super) matters: Vec<GrainMatter>,
@@ -97,9 +108,9 @@ struct Seen {
 
 impl Bodies {
     /// Says that the points of a body are grains: they meet those bodies of other models whose skins do not see its own.
-    pub fn add_grains(&mut self, body: usize, points: Range<usize>) {
+    pub fn add_grains(&mut self, body: usize, kind: GrainKind, points: Range<usize>) {
         let grains = &mut self.grains;
-        grains.bodies.push(body);
+        grains.bodies.push((body, kind));
         grains.members.extend(points.map(|i| i as u32));
         grains.matters.resize(grains.members.len(), GrainMatter { young: 0.0, friction: 0.0, viscosity: 0.0 });
         grains.at_start.resize(grains.members.len(), 0.0);
@@ -112,9 +123,10 @@ impl Bodies {
         !self.grains.members.is_empty()
     }
 
-    /// Says what the grains are made of now; `of` gets their numbers in the order in which they were added.
-    pub fn set_grain_matter(&mut self, of: impl Fn(usize) -> GrainMatter) {
-        self.grains.matters.iter_mut().enumerate().for_each(|(k, matter)| *matter = of(k));
+    /// Says what the grains are made of now; `of` gets their numbers in the order in which they were added, and their points.
+    pub fn set_grain_matter(&mut self, of: impl Fn(usize, usize) -> GrainMatter) {
+        let Grains { members, matters, .. } = &mut self.grains;
+        matters.iter_mut().zip(members).enumerate().for_each(|(k, (matter, i))| *matter = of(k, *i as usize));
     }
 
     /// Takes note of how deep grains are in other bodies at the start: they come out gently.
@@ -136,12 +148,20 @@ impl Bodies {
 
     /// Whether grains of one body meet the points of another.
     fn meets(&self, grain_body: usize, other: usize) -> bool {
-        !self.grains.bodies.contains(&other) && self.candidates.is_excluded(grain_body, other)
+        let unseen = self.candidates.is_excluded(grain_body, other);
+        match (self.grains.kind(grain_body), self.grains.kind(other)) {
+            (Some(GrainKind::Lattice), theirs) => unseen && theirs != Some(GrainKind::Lattice),
+            (Some(GrainKind::Embedded), None) => unseen,
+            // While it is solid it has a skin; then the flow pushes.
+            (Some(GrainKind::Embedded), Some(GrainKind::Melt)) => unseen && !self.candidates.is_out(other),
+            (Some(GrainKind::Melt), None) => self.candidates.is_out(grain_body) && self.candidates.is_sheet(other),
+            _ => false,
+        }
     }
 
     /// Finds what grains feel at the present state.
     pub(super) fn find_grains(&mut self, points: &Points, fading: f64) {
-        if self.grains.members.is_empty() || self.materials.len() == self.grains.bodies.len() {
+        if self.grains.members.is_empty() {
             return;
         }
         if self.grains.have_moved(points) {
@@ -181,6 +201,8 @@ impl Bodies {
     /// Lists the targets near each grain.
     fn list_grains(&mut self, points: &Points) {
         let is_excluded = |b: usize| self.candidates.is_out(b);
+        let meets = |body: usize| self.grains.bodies.iter().any(|(g, _)| self.meets(*g, body));
+        let met: Vec<bool> = (0..self.materials.len()).map(meets).collect();
         let mut targets = Vec::new();
         let mut s = 0;
         for i in 0..points.len() as u32 {
@@ -189,8 +211,7 @@ impl Bodies {
                 s += 1;
             }
             let skin = (s < self.skin.len() && self.skin.points[s] == i).then_some(s as u32);
-            let met = self.grains.bodies.iter().any(|&g| self.meets(g, body));
-            if met && (is_excluded(body) || skin.is_some()) {
+            if met[body] && (is_excluded(body) || skin.is_some()) {
                 targets.push(Target { point: i, skin: skin.filter(|_| !is_excluded(body)) });
             }
         }
@@ -366,6 +387,10 @@ impl Bodies {
 }
 
 impl Grains {
+    fn kind(&self, body: usize) -> Option<GrainKind> {
+        self.bodies.iter().find(|(b, _)| *b == body).map(|(_, kind)| *kind)
+    }
+
     pub(super) fn row(&self, a: usize) -> &[u32] {
         &self.near[self.starts[a] as usize..self.starts[a + 1] as usize]
     }

@@ -34,8 +34,8 @@ fn world(ball: bool) -> (Points, Bodies, usize) {
     let bodies = [body(0..solid, ContactSurface::Solid(surface)), body(solid..points.len(), cloud)];
     let mut contact = Bodies::new(&points, &bodies);
     contact.exclude(1);
-    contact.add_grains(1, solid..points.len());
-    contact.set_grain_matter(|k| GrainMatter {
+    contact.add_grains(1, GrainKind::Lattice, solid..points.len());
+    contact.set_grain_matter(|k, _| GrainMatter {
         young: 1e5,
         friction: if k % 2 == 0 { 0.5 } else { 0.0 },
         viscosity: if k % 2 == 0 { 0.0 } else { 5.0 },

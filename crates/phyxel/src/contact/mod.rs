@@ -19,7 +19,7 @@ pub use crate::models::mls::implicit::PairPenalty;
 pub use bodies::{Bodies, ContactBody, ContactSurface};
 pub use collider::{Collider, Pose};
 pub use colliders::{Colliders, ContactConstraint};
-pub use grains::GrainMatter;
+pub use grains::{GrainKind, GrainMatter};
 pub use overlap::Overlap;
 pub use skin::contact_radii;
 

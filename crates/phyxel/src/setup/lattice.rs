@@ -4,7 +4,7 @@ use super::skin::solid_skin;
 use super::{Sampled, colored_surfels, find_regions};
 use crate::Result;
 use crate::body::Body;
-use crate::contact::{Bodies, ContactSurface};
+use crate::contact::{Bodies, ContactSurface, GrainKind};
 use crate::geometry::{Built, Files, Placed, Pose, ShapeLibrary, build};
 use crate::models::lattice::{LatticeBody, Sites, measure, sample};
 use crate::neighbors::cell_order;
@@ -55,7 +55,7 @@ pub(super) fn add_lattice_contact(scene: &Scene, lattices: &[LatticeBody], conta
             false => contacts.exclude(lattice.body),
         }
         if others {
-            contacts.add_grains(lattice.body, lattice.range.clone());
+            contacts.add_grains(lattice.body, GrainKind::Lattice, lattice.range.clone());
         }
     }
 }

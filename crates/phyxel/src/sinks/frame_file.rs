@@ -7,7 +7,7 @@
 
 use super::bytes::{Reader, Writer};
 use super::mesh_block;
-use super::space::{Space, show_embedded};
+use super::space::{Space, put_back, show_embedded};
 use crate::error::{Diagnostic, Result};
 use crate::frame::{BodyFrame, ColliderFrame, ColliderLook, Frame, MeshFrame};
 use crate::surface::Surfels;
@@ -176,12 +176,14 @@ pub struct FrameReader {
     dir: PathBuf,
     looks: Vec<Arc<Surfels>>,
     space: Space,
+    /// The first frame, when its places are shown.
+    first: Option<Arc<Frame>>,
 }
 
 impl FrameReader {
     /// Reader of the frames in `dir` (the folder `frames/` of a run).
     pub fn open(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), looks: Vec::new(), space: Space::World }
+        Self { dir: dir.into(), looks: Vec::new(), space: Space::World, first: None }
     }
 
     /// The same frames in a space of their own.
@@ -196,6 +198,23 @@ impl FrameReader {
 
     /// Reads one frame.
     pub fn read(&mut self, index: u32) -> Result<Frame> {
+        let mut frame = self.read_world(index)?;
+        if self.space == Space::Rest {
+            if self.first.is_none() {
+                self.first = Some(Arc::new(self.read_world(0)?));
+            }
+            self.first.iter().for_each(|first| put_back(&mut frame, first));
+        }
+        match self.space == Space::World || show_embedded(&mut frame) {
+            true => Ok(frame),
+            false => Err(Diagnostic::new("the run has no embedded space")
+                .file(self.dir.join(frame_name(index)))
+                .expected("a body with model = \"embedded\"")
+                .into()),
+        }
+    }
+
+    fn read_world(&mut self, index: u32) -> Result<Frame> {
         let path = self.dir.join(frame_name(index));
         let bytes = read_bytes(&path)?;
         let mut looks = std::mem::take(&mut self.looks);
@@ -215,13 +234,7 @@ impl FrameReader {
         self.looks = looks;
         match (frame, failed) {
             (_, Some(error)) => Err(error),
-            (Some(mut frame), None) => match self.space == Space::World || show_embedded(&mut frame) {
-                true => Ok(frame),
-                false => Err(Diagnostic::new("the run has no embedded space")
-                    .file(&path)
-                    .expected("a body with model = \"embedded\"")
-                    .into()),
-            },
+            (Some(frame), None) => Ok(frame),
             (None, None) => Err(damaged(&path, &bytes, FRAME_MAGIC).into()),
         }
     }

@@ -12,10 +12,25 @@ pub enum Space {
     World,
     /// Embedded space [War12]: the shape without stress, as far as three dimensions can hold it.
     Embedded,
+    /// Embedded bodies where their points were at the start: fields such as plastic flow, seen on the shape before it.
+    Rest,
 }
 
 /// Names of the fields that hold embedded positions [m].
 pub const EMBEDDED: [&str; 3] = ["embedded_x", "embedded_y", "embedded_z"];
+
+/// Puts embedded positions back to those of another frame of the same run: of the first one, where nothing has flowed yet.
+pub fn put_back(frame: &mut Frame, first: &Frame) {
+    for (body, first) in frame.bodies.iter_mut().zip(&first.bodies) {
+        for (name, values) in body.fields.iter_mut().filter(|(name, _)| EMBEDDED.contains(name)) {
+            if let Some((_, rest)) =
+                first.fields.iter().find(|(other, rest)| other == name && rest.len() == values.len())
+            {
+                values.clone_from(rest);
+            }
+        }
+    }
+}
 
 /// Moves embedded bodies to their embedded positions, with a mesh around them, and leaves out the rest. Says whether there are any.
 pub fn show_embedded(frame: &mut Frame) -> bool {
@@ -53,5 +68,12 @@ mod tests {
         assert_eq!(frame.bodies[0].positions[2], Vec3::new(0.2, 1.0, 2.1));
         assert!(!frame.bodies[0].surfels.is_empty());
         assert!(!show_embedded(&mut Frame::default()));
+        let first = Frame {
+            bodies: vec![BodyFrame { fields: vec![(EMBEDDED[1], vec![7.0; 3])], ..frame.bodies[0].clone() }],
+            ..Frame::default()
+        };
+        put_back(&mut frame, &first);
+        show_embedded(&mut frame);
+        assert_eq!(frame.bodies[0].positions[2], Vec3::new(0.2, 7.0, 2.1));
     }
 }

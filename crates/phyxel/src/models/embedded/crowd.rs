@@ -5,6 +5,9 @@
 //! flowed. Points closer than 3/4 of a spacing repel each other. Bodies feel each other's points the same way.
 //! Viscosity acts along the axes of pairs, so that momentum and angular momentum are kept.
 
+use super::near::{Charge, Density, Drag, HOLD_STRENGTH, Mover, NEAR, NEAR_STRENGTH, NOBODY, Pull, charge, held, sum};
+use super::sums::mean;
+use crate::models::mls::flow::lanes::Row;
 use crate::neighbors::Neighborhoods;
 use glam::{DVec3, Vec3A};
 use rayon::prelude::*;
@@ -16,10 +19,6 @@ const REACH: f32 = 2.0;
 const SKIN: f64 = 0.3;
 /// Σ a³ W over a full cubic lattice of spacing a.
 const FULL: f32 = 1.235_85;
-/// Distance in spacings below which points of one body repel each other, and those of two bodies.
-const NEAR: [f32; 2] = [0.75, 1.0];
-/// Strength of that in k a².
-const NEAR_STRENGTH: f32 = 0.2;
 /// Steps between two applications of viscosity.
 const INTERVAL: u64 = 4;
 /// Largest eigenvalue of the viscous operator times ρ a² / μ on a lattice.
@@ -46,6 +45,8 @@ pub struct Member {
     pub modulus: f32,
     /// How far it has flowed, 0 to 1. Written before each step.
     pub flowed: f32,
+    /// How thin matter is that has flowed, 0 to 1: in a sheet one point thick and in a thread 1. Written before each step.
+    pub thin: f32,
     /// Viscosity [Pa s].
     pub viscosity: f32,
     /// Mass [kg].
@@ -63,47 +64,21 @@ pub struct Crowd {
     pub densities: Vec<f32>,
     charges: Vec<Charge>,
     places: Vec<Vec3A>,
+    sums: Vec<[f32; 1]>,
+    pulls: Vec<[f32; 3]>,
     /// Time since viscosity was last applied [s].
     pub waiting: f64,
     work: Work,
 }
 
-/// What a point is to its neighbors in a step.
-#[derive(Debug, Clone, Copy)]
-struct Charge {
-    at: Vec3A,
-    volume: f32,
-    spacing: f32,
-    /// χ k (δ/δ₀ - 1)/δ₀ where that is positive [Pa].
-    pressure: f32,
-    flowed: f32,
-    modulus: f32,
-    kind: u32,
-}
-
-impl Charge {
-    /// Force on this point along the way to the other, over the distance [N/m]; `reach` is twice the mean spacing.
-    #[inline]
-    fn pull(&self, other: &Self, reach: f32, r2: f32) -> f32 {
-        let (inverse, r) = (1.0 / reach, r2.sqrt());
-        let q = (1.0 - r * inverse) * inverse * inverse;
-        let slope = -45.0 / PI * q * q;
-        let mut pull = self.volume * other.volume * (self.pressure + other.pressure) * slope;
-        let (near, strength) = self.repulsion(other, reach);
-        if r < near {
-            pull -= strength * (1.0 - r / near);
-        }
-        pull / r
-    }
-
-    /// Distance below which the two repel each other [m], and how strongly [N].
-    #[inline]
-    fn repulsion(&self, other: &Self, reach: f32) -> (f32, f32) {
-        let (same, mean) = (self.kind == other.kind, 0.5 * reach);
-        let flowed = if same { 0.5 * (self.flowed + other.flowed) } else { 1.0 };
-        let strength = NEAR_STRENGTH * 0.5 * (self.modulus + other.modulus) * mean * mean;
-        (NEAR[usize::from(!same)] * mean, flowed * strength)
-    }
+/// Energy of the repulsion of two points at a distance, and of what holds them together [J]; `modulus` [Pa] is that between bodies.
+fn pair_energy(a: &Member, b: &Member, r: f32, modulus: f32) -> f32 {
+    let (same, mean) = (a.kind == b.kind, 0.5 * (a.spacing + b.spacing));
+    let modulus = if same { 0.5 * (a.modulus * a.flowed + b.modulus * b.flowed) } else { modulus };
+    let (near, strength) = (NEAR[usize::from(!same)] * mean, modulus * mean * mean);
+    let repelled = 0.5 * NEAR_STRENGTH * near * (1.0 - r / near).max(0.0).powi(2);
+    let thin = if same { 0.5 * (a.thin + b.thin) } else { 0.0 };
+    strength * (repelled + HOLD_STRENGTH * thin * mean * held(r / mean))
 }
 
 /// Arrays of the viscous solve.
@@ -111,6 +86,7 @@ impl Charge {
 struct Work {
     /// Axis of each listed pair times the root of its coefficient.
     axes: Vec<Vec3A>,
+    movers: Vec<Mover>,
     velocities: Vec<Vec3A>,
     change: Vec<Vec3A>,
     residual: Vec<Vec3A>,
@@ -126,13 +102,13 @@ impl Crowd {
 
     /// Brings the lists up to the positions [m].
     fn update(&mut self, positions: &[DVec3]) {
-        let mean = positions.iter().sum::<DVec3>() / positions.len().max(1) as f64;
+        let middle = mean(positions);
         self.places.clear();
-        self.places.extend(positions.iter().map(|p| (*p - mean).as_vec3a()));
+        self.places.extend(positions.iter().map(|p| (*p - middle).as_vec3a()));
         let spacing = self.members.iter().fold(f32::INFINITY, |m, x| m.min(x.spacing));
         // What all points have in common moves nobody nearer to another.
         let common = match self.anchors.len() == positions.len() {
-            true => mean - self.anchors.iter().sum::<DVec3>() / positions.len().max(1) as f64,
+            true => middle - mean(&self.anchors),
             false => DVec3::ZERO,
         };
         let limit = (0.5 * SKIN * f64::from(spacing)).powi(2);
@@ -162,81 +138,60 @@ impl Crowd {
     /// Phase: adds pressure and repulsion to the forces [N] at the positions [m].
     pub fn add_forces(&mut self, positions: &[DVec3], forces: &mut [DVec3]) {
         self.look(positions);
-        let this = &*self;
-        forces.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, forces)| {
-            for (k, force) in forces.iter_mut().enumerate() {
-                let i = chunk * CHUNK + k;
-                let own = this.charges[i];
-                let mut sum = Vec3A::ZERO;
-                for &j in this.list(i) {
-                    let other = &this.charges[j as usize];
-                    let to = other.at - own.at;
-                    let reach = own.spacing + other.spacing;
-                    let r2 = to.length_squared();
-                    if r2 < reach * reach && r2 > 0.0 {
-                        sum += to * own.pull(other, reach, r2);
-                    }
-                }
-                *force += sum.as_dvec3();
-            }
-        });
+        sum(&Pull { modulus: self.between() }, &self.near, &self.charges, &mut self.pulls);
+        for (force, pull) in forces.iter_mut().zip(&self.pulls) {
+            *force += Vec3A::from_array(*pull).as_dvec3();
+        }
     }
 
     /// Energy of the pressure and the repulsion of each point [J] at the positions [m].
     pub fn energies(&mut self, positions: &[DVec3], out: &mut Vec<f64>) {
         self.look(positions);
+        let modulus = self.between();
         let energy = |i: usize| {
-            let (own, member) = (&self.charges[i], &self.members[i]);
+            let (own, at) = (&self.members[i], self.places[i]);
             let excess = (self.densities[i] - 1.0).max(0.0);
-            let mut sum = 0.5 * member.volume * member.pressure * excess * excess;
+            let mut sum = 0.5 * own.volume * own.pressure * excess * excess;
             for &j in self.list(i) {
-                let other = &self.charges[j as usize];
-                let (near, strength) = own.repulsion(other, own.spacing + other.spacing);
-                let r = own.at.distance(other.at);
-                if r < near {
-                    sum += 0.25 * strength * near * (1.0 - r / near).powi(2);
-                }
+                let r = at.distance(self.places[j as usize]);
+                sum += 0.5 * pair_energy(own, &self.members[j as usize], r, modulus);
             }
             f64::from(sum)
         };
         (0..self.members.len()).into_par_iter().with_min_len(CHUNK).map(energy).collect_into_vec(out);
     }
 
+    /// Energy of what holds a point and its neighbors together, by how thin matter is there [J], at the last positions looked at.
+    pub(super) fn hold_energy(&self, i: usize) -> f64 {
+        let Some(&at) = self.places.get(i).filter(|_| self.near.len() == self.members.len()) else { return 0.0 };
+        let (own, thin) = (&self.members[i], |m: &Member, thin: f32| Member { thin, ..*m });
+        let energy = |&j: &u32| {
+            let (other, r) = (thin(&self.members[j as usize], 0.0), at.distance(self.places[j as usize]));
+            pair_energy(&thin(own, 1.0), &other, r, 0.0) - pair_energy(&thin(own, 0.0), &other, r, 0.0)
+        };
+        self.list(i).iter().map(|j| f64::from(energy(j))).sum()
+    }
+
+    /// Modulus of the repulsion between two bodies [Pa]: that of the softest.
+    fn between(&self) -> f32 {
+        self.members.iter().fold(f32::INFINITY, |m, x| m.min(x.modulus))
+    }
+
     fn find_densities(&mut self) {
-        let mut densities = std::mem::take(&mut self.densities);
         self.charges.clear();
-        let charge = |(m, at): (&Member, &Vec3A)| Charge {
-            at: *at,
-            volume: m.volume,
-            spacing: m.spacing,
-            pressure: 0.0,
-            flowed: m.flowed,
-            modulus: m.modulus,
-            kind: m.kind,
-        };
-        self.charges.extend(self.members.iter().zip(&self.places).map(charge));
-        let (members, charges) = (&self.members, &self.charges);
-        let density = |i: usize| {
-            let own = &charges[i];
-            let support = REACH * own.spacing;
-            let mut sum = own.volume / (support * support * support);
-            for &j in self.list(i) {
-                let other = &charges[j as usize];
-                let reach = own.spacing + other.spacing;
-                let r2 = other.at.distance_squared(own.at);
-                if r2 < reach * reach {
-                    let inverse = 1.0 / reach;
-                    let q = (1.0 - r2.sqrt() * inverse) * inverse;
-                    sum += other.volume * q * q * q;
-                }
-            }
-            sum * (15.0 / (PI * FULL))
-        };
-        (0..members.len()).into_par_iter().with_min_len(CHUNK).map(density).collect_into_vec(&mut densities);
-        for ((charge, member), density) in self.charges.iter_mut().zip(&self.members).zip(&densities) {
-            charge.pressure = member.pressure * (density - 1.0).max(0.0) / FULL;
+        let one = |(m, at): (&Member, &Vec3A)| charge(*at, m);
+        self.charges.extend(self.members.iter().zip(&self.places).map(one));
+        self.charges.push([NOBODY]);
+        sum(&Density, &self.near, &self.charges, &mut self.sums);
+        self.densities.resize(self.members.len(), 0.0);
+        let states = self.densities.iter_mut().zip(&self.members).zip(&self.sums);
+        for ((density, member), [others]) in states {
+            let support = REACH * member.spacing;
+            *density = (member.volume / (support * support * support) + others) * (15.0 / (PI * FULL));
         }
-        self.densities = densities;
+        for ((charge, member), density) in self.charges.iter_mut().zip(&self.members).zip(&self.densities) {
+            charge[0].0[5] = member.pressure * (density - 1.0).max(0.0) / FULL;
+        }
     }
 
     /// Phase: viscosity over the time since it was last applied, on every fourth step; changes velocities [m/s].
@@ -255,13 +210,13 @@ impl Crowd {
             return;
         }
         self.update(positions);
+        if fastest * time < EXPLICIT {
+            return self.push_once(velocities, time as f32);
+        }
         self.find_axes(time as f32);
         self.work.velocities.clear();
         self.work.velocities.extend(velocities.iter().map(|v| v.as_vec3a()));
-        match fastest * time < EXPLICIT {
-            true => self.push_once(),
-            false => self.solve(),
-        }
+        self.solve();
         for (v, change) in velocities.iter_mut().zip(&self.work.change) {
             *v += change.as_dvec3();
         }
@@ -314,11 +269,23 @@ impl Crowd {
         (0..velocities.len()).into_par_iter().with_min_len(CHUNK).map(impulse).collect_into_vec(out);
     }
 
-    fn push_once(&mut self) {
-        let mut change = std::mem::take(&mut self.work.change);
-        self.impulses(&self.work.velocities, &mut change);
-        change.iter_mut().zip(&self.members).for_each(|(c, m)| *c /= m.mass);
-        self.work.change = change;
+    /// The impulses of the present velocities.
+    fn push_once(&mut self, velocities: &mut [DVec3], time: f32) {
+        // What all have in common drags nobody; single numbers keep more of the rest without it.
+        let common = mean(velocities);
+        let mover = |((m, at), v): ((&Member, &Vec3A), &DVec3)| -> Mover {
+            let v = (*v - common).as_vec3();
+            let first = Row([at.x, at.y, at.z, m.volume, m.spacing, m.viscosity, 0.0, 0.0]);
+            [first, Row([v.x, v.y, v.z, 0.0, 0.0, 0.0, 0.0, 0.0])]
+        };
+        let movers = &mut self.work.movers;
+        movers.clear();
+        movers.extend(self.members.iter().zip(&self.places).zip(&*velocities).map(mover));
+        movers.push([NOBODY, Row::ZERO]);
+        sum(&Drag(time), &self.near, movers, &mut self.pulls);
+        for ((v, impulse), member) in velocities.iter_mut().zip(&self.pulls).zip(&self.members) {
+            *v += (Vec3A::from_array(*impulse) / member.mass).as_dvec3();
+        }
     }
 
     /// (M + dt D) change = -dt D v by conjugate gradients preconditioned by M.

@@ -11,12 +11,17 @@
 //! positions, are solved for, without which points drift while nothing flows.
 
 use super::stencils::{CHUNK, Place, Stencils, single};
+use super::sums::{pack, times, vector};
+use crate::models::mls::flow::lanes::Row;
 use glam::{DMat3, DVec3, Mat3A, Vec3A};
 use rayon::prelude::*;
 
 /// When the solve is good enough, relative to the start, and after how many iterations at most: what it leaves is in P.
 const TOLERANCE: f64 = 1e-2;
 const ITERATIONS: usize = 15;
+/// Where in the record of a point A e + B x is, and where x.
+const WANTED: usize = 18;
+const WORLD: usize = 21;
 
 /// What a neighborhood asks of its pairs: Δe_ij = A e_ij + B x_ij.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +47,8 @@ pub struct Embedding {
     pub tolerance: f64,
     /// Most iterations.
     pub iterations: usize,
+    /// A, B, A e + B x and x of each point.
+    records: Vec<[Row; 3]>,
     right: Vec<Vec3A>,
     inverse: Vec<f32>,
     change: Vec<Vec3A>,
@@ -56,6 +63,7 @@ impl Default for Embedding {
         Self {
             tolerance: TOLERANCE,
             iterations: ITERATIONS,
+            records: Vec::new(),
             right: Vec::new(),
             inverse: Vec::new(),
             change: Vec::new(),
@@ -74,10 +82,24 @@ impl Embedding {
 
     /// Changes of the embedded positions [m].
     pub fn solve(&mut self, stencils: &Stencils, targets: &[Target], places: &[Place]) -> Vec<DVec3> {
+        self.solve_from(&[], stencils, targets, places);
+        self.change.iter().map(|c| c.as_dvec3()).collect()
+    }
+
+    /// The same, beginning with the changes of the last time; empty: with nothing.
+    pub(super) fn solve_from(
+        &mut self,
+        last: &[Vec3A],
+        stencils: &Stencils,
+        targets: &[Target],
+        places: &[Place],
+    ) -> &[Vec3A] {
         self.begin(stencils, targets, places);
         // Three systems at once; each axis has its own numbers.
-        let [start, mut rz] = self.products();
+        let [start, _] = self.products();
         let wanted = start * (self.tolerance * self.tolerance);
+        self.begin_with(last, stencils, start);
+        let [_, mut rz] = self.products();
         self.spent = 0;
         for _ in 0..self.iterations {
             apply(stencils, &self.direction, &mut self.image);
@@ -102,28 +124,49 @@ impl Embedding {
                 self.direction[k] = self.right[k] * self.inverse[k] + self.direction[k] * turn;
             }
         }
-        self.change.iter().map(|c| c.as_dvec3()).collect()
+        &self.change
+    }
+
+    /// Takes the last changes for a start where that leaves less to be done than nothing does.
+    fn begin_with(&mut self, last: &[Vec3A], stencils: &Stencils, start: DVec3) {
+        if last.len() == self.right.len() {
+            apply(stencils, last, &mut self.image);
+            let left = |k: usize| self.right[k] - self.image[k];
+            let size = (0..last.len()).fold(DVec3::ZERO, |sum, k| sum + (left(k) * left(k)).as_dvec3());
+            if size.cmplt(start).all() {
+                self.change.copy_from_slice(last);
+                for (r, image) in self.right.iter_mut().zip(&self.image) {
+                    *r -= *image;
+                }
+            }
+        }
+        self.direction.clear();
+        self.direction.extend(self.right.iter().zip(&self.inverse).map(|(r, i)| *r * *i));
     }
 
     fn begin(&mut self, stencils: &Stencils, targets: &[Target], places: &[Place]) {
+        let record = |(target, place): (&Target, &Place)| -> [Row; 3] {
+            let wanted = target.a * place.embedded + target.b * place.world;
+            let matrices = [target.a, target.b].into_iter().flat_map(|m| m.to_cols_array());
+            pack(matrices.chain(wanted.to_array()).chain(place.world.to_array()))
+        };
+        let records = &mut self.records;
+        records.clear();
+        records.par_extend(targets.par_iter().zip(places).with_min_len(CHUNK).map(record));
+        let records = &self.records;
         let right = |i: usize| {
-            let (own, at) = (&targets[i], places[i]);
-            let (mut sum, mut diagonal) = (Vec3A::ZERO, 0.0);
-            for (j, w) in stencils.of(i) {
-                let other = &targets[j];
-                let to = (places[j].embedded - at.embedded, places[j].world - at.world);
-                let wanted = (own.a + other.a) * to.0 + (own.b + other.b) * to.1;
-                sum -= wanted * w;
-                diagonal += 2.0 * w;
-            }
-            (sum, if diagonal > 0.0 { 1.0 / diagonal } else { 0.0 })
+            let (own, Place { world, embedded }) = (&records[i], places[i]);
+            let sum = stencils.list(i).records(records);
+            let (apart, weight) = stencils.sums[i];
+            let straight = vector(&sum, WORLD) - world * weight;
+            let own = times(own, 0, apart) + times(own, 9, straight);
+            let others = vector(&sum, WANTED) - times(&sum, 0, embedded) - times(&sum, 9, world);
+            (-own - others, if weight > 0.0 { 0.5 / weight } else { 0.0 })
         };
         let all: Vec<(Vec3A, f32)> = (0..targets.len()).into_par_iter().with_min_len(CHUNK).map(right).collect();
         (self.right, self.inverse) = all.into_iter().unzip();
         self.change.clear();
         self.change.resize(targets.len(), Vec3A::ZERO);
-        self.direction.clear();
-        self.direction.extend(self.right.iter().zip(&self.inverse).map(|(r, i)| *r * *i));
     }
 
     /// Σ r² and Σ r² / diagonal, axis by axis.
@@ -142,8 +185,7 @@ impl Embedding {
 fn apply(stencils: &Stencils, q: &[Vec3A], out: &mut Vec<Vec3A>) {
     let one = |i: usize| {
         let own = q[i];
-        let sum = stencils.of(i).fold(Vec3A::ZERO, |sum, (j, w)| sum + (own - q[j]) * w);
-        sum * 2.0
+        (own * stencils.sums[i].1 - stencils.list(i).vectors(q)) * 2.0
     };
     (0..q.len()).into_par_iter().with_min_len(CHUNK).map(one).collect_into_vec(out);
 }

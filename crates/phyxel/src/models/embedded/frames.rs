@@ -17,6 +17,9 @@ const MEAN: f32 = 0.02;
 /// Passes over the points per renewal; the next renewal goes on where this one ended.
 const PASSES: usize = 4;
 
+/// Half of the angle below which a point turns with its piece [rad].
+const STILL: f64 = 1e-3;
+
 /// What one point brings to the averages.
 #[derive(Clone, Copy)]
 struct Own {
@@ -41,6 +44,10 @@ impl Part {
             Own { rotation: turned.as_quat(), flowed }
         };
         let owns: Vec<Own> = (0..self.len()).into_par_iter().with_min_len(CHUNK).map(own).collect();
+        let still = |m: &Memory| m.flowed() >= 1.0 && m.frame.xyz().length_squared() < STILL * STILL;
+        if self.memories.iter().all(still) {
+            return labels.iter().map(|&label| means[label as usize]).collect();
+        }
         let mut frames: Vec<Quat> = self.memories.iter().zip(&owns).map(|(m, o)| start(m, o)).collect();
         let mut next = frames.clone();
         let stencils = &self.stencils;

@@ -12,7 +12,7 @@ use crate::scene::MaterialSpec;
 use glam::{DMat3, DVec3};
 
 /// Largest logarithmic flow of a step.
-const MOST_FLOW: f64 = 0.1;
+pub(super) const MOST_FLOW: f64 = 0.1;
 /// Singular value below which nothing flows: logarithms would not be of use.
 const LEAST_STRETCH: f64 = 0.1;
 /// Default strength of the control of zero-energy modes.

@@ -17,16 +17,22 @@ mod crowd;
 mod deform;
 mod embedding;
 mod fields;
+mod four;
 mod frames;
 mod matter;
 mod model;
+mod near;
 mod part;
 mod published;
 mod renewal;
 mod state;
 mod stencils;
+mod sums;
 mod svd;
+mod together;
 
+#[cfg(test)]
+mod meeting_tests;
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,7 @@ use super::crowd::{Crowd, Member};
 use super::embedding::Embedding;
 use super::matter::Matter;
 use super::part::{Flowed, Part};
+use crate::contact::GrainMatter;
 use crate::points::Points;
 use crate::scene::MaterialSpec;
 use glam::DVec3;
@@ -76,6 +77,13 @@ impl EmbeddedModel {
         self.parts.iter().find(|p| p.body == body)
     }
 
+    /// What the points of a body of the world are to bodies of other models, but for their friction: as stiff as what keeps
+    /// their volume. None when it is not embedded.
+    pub(crate) fn grain(&self, body: usize) -> Option<GrainMatter> {
+        let matter = self.part(body)?.matter?;
+        Some(GrainMatter { young: matter.pressure, friction: 0.0, viscosity: 0.0 })
+    }
+
     /// The bodies.
     pub fn parts(&self) -> &[Part] {
         &self.parts
@@ -97,6 +105,7 @@ impl EmbeddedModel {
                 pressure: 0.0,
                 modulus: matter.pressure as f32,
                 flowed: 0.0,
+                thin: 0.0,
                 viscosity: matter.viscosity as f32,
                 mass: points.masses[i] as f32,
             }));
@@ -162,11 +171,23 @@ impl EmbeddedModel {
         sum
     }
 
-    /// Phase: on every fifth step lets the embedded positions follow the flow; `deform` must have run at these positions.
-    pub fn renew_if_due(&mut self, points: &Points, step: u64) {
-        if (step + 1).is_multiple_of(RENEWAL) {
-            self.renew(points);
+    /// Phase: on every fifth step lets the embedded positions follow the flow; `deform` must have run at these positions. Returns the
+    /// energy of thin matter that came by its getting thinner or thicker [J].
+    pub fn renew_if_due(&mut self, points: &Points, step: u64) -> f64 {
+        if !(step + 1).is_multiple_of(RENEWAL) {
+            return 0.0;
         }
+        self.renew(points);
+        let mut gained = 0.0;
+        for part in self.parts.iter().filter(|p| p.published.is_none()) {
+            for (k, member) in self.crowd.members[part.first..part.first + part.len()].iter().enumerate() {
+                let change = part.stencils.thinness(k, part.spacings[k]) - member.thin;
+                if change != 0.0 {
+                    gained += f64::from(change) * self.crowd.hold_energy(part.first + k);
+                }
+            }
+        }
+        gained
     }
 
     /// Lets the embedded positions follow the flow.
@@ -183,7 +204,12 @@ impl EmbeddedModel {
         forces.clear();
         forces.resize(self.len(), DVec3::ZERO);
         for part in &self.parts {
-            part.add_forces(points, &mut forces[part.first..part.first + part.len()]);
+            let own = &mut forces[part.first..part.first + part.len()];
+            part.add_forces(points, own);
+            // What rounding leaves of their sum would drive the body: it is shared out by mass.
+            let mass: f64 = points.masses[part.range.clone()].iter().sum();
+            let left = own.iter().sum::<DVec3>() / mass;
+            own.iter_mut().zip(&points.masses[part.range.clone()]).for_each(|(f, m)| *f -= left * *m);
         }
         if self.flows || self.parts.len() > 1 {
             self.crowd.add_forces(&self.positions, &mut forces);
@@ -218,7 +244,8 @@ impl EmbeddedModel {
         for part in &self.parts {
             self.positions.extend_from_slice(&points.positions[part.range.clone()]);
             let members = &mut self.crowd.members[part.first..part.first + part.len()];
-            for (member, memory) in members.iter_mut().zip(&part.memories) {
+            for (k, (member, memory)) in members.iter_mut().zip(&part.memories).enumerate() {
+                member.thin = if part.published.is_some() { 0.0 } else { part.stencils.thinness(k, part.spacings[k]) };
                 member.flowed = if part.published.is_some() { 0.0 } else { memory.flowed() as f32 };
                 member.pressure = member.modulus * member.flowed;
                 self.flows |= member.flowed > 0.0;
@@ -255,6 +282,7 @@ impl EmbeddedModel {
 
     /// Makes anew at the start of a frame what can be found again, so that nothing depends on what was before it.
     pub fn refresh(&mut self, points: &Points) {
+        self.parts.iter_mut().for_each(|p| p.changes.clear());
         self.crowd.forget();
         self.crowd.densities.clear();
         self.find_densities(points);

@@ -1,12 +1,16 @@
 //! One body: its points in embedded space, the fit of the deformation, flow, stress and forces.
 
 use super::deform::deform;
+use super::four::TOGETHER;
 use super::matter::Matter;
 use super::published::Published;
 use super::state::Memory;
 use super::stencils::{CHUNK, Look, Place, Stencils, single};
+use super::sums::{mean, number, times, vector};
 use super::svd::Svd;
+use super::together::{Given, deform_four};
 use crate::linalg::double_dot;
+use crate::models::mls::flow::lanes::Row;
 use crate::points::Points;
 use crate::scene::EmbeddedLaw;
 use glam::{DMat3, DVec3, Mat3A, Vec3A};
@@ -50,6 +54,8 @@ pub struct Part {
     /// World and embedded positions relative to their means [m]; scratch.
     pub(super) places: Vec<Place>,
     pub(super) sends: Vec<Send>,
+    /// Changes of the embedded positions at the last renewal of this frame [m], with which the next solve begins; scratch.
+    pub(super) changes: Vec<Vec3A>,
 }
 
 /// The deformation of a point after flow. Written by `fit`.
@@ -71,21 +77,14 @@ impl Fit {
         Self { gradient: DMat3::IDENTITY, elastic: DMat3::IDENTITY, rotation: DMat3::IDENTITY, stretch: 1.0 };
 }
 
-/// What a point gives to the forces on its neighbors.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Send {
-    /// v PK P⁻ᵀ M⁻¹ - κ G [N/m].
-    matrix: Mat3A,
-    /// κ [N/m].
-    control: f32,
-    /// Where the point is.
-    place: Place,
-}
+/// What a point gives to the forces on its neighbors: A = v PK P⁻ᵀ M⁻¹ - κ G by its columns [N/m], κ [N/m], A e + κ x [N] and x [m]. The
+/// force of point j on point i is w (A_j e_ij + κ_j x_ij), and that of its own neighborhood w (A_i e_ij + κ_i x_ij).
+pub(super) type Send = [Row; 2];
 
-impl Send {
-    const NOTHING: Self =
-        Self { matrix: Mat3A::ZERO, control: 0.0, place: Place { world: Vec3A::ZERO, embedded: Vec3A::ZERO } };
-}
+/// Where they are in it.
+const CONTROL: usize = 9;
+const PULL: usize = 10;
+const WORLD: usize = 13;
 
 /// Sums over a step of flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -121,7 +120,7 @@ impl Part {
             memories: vec![Memory { full: matter.full_flow, ..Memory::NEW }; count],
             looks: embedded.iter().map(look).collect(),
             fits: vec![Fit::REST; count],
-            sends: vec![Send::NOTHING; count],
+            sends: vec![[Row::ZERO; 2]; count],
             range,
             embedded,
             ..Self::default()
@@ -134,6 +133,11 @@ impl Part {
     pub(super) fn set_matter(&mut self, matter: Matter) {
         self.matter = Some(matter);
         self.memories.iter_mut().for_each(|m| m.full = matter.full_flow);
+    }
+
+    /// Norm of the deviatoric stress at which each point flows now [Pa].
+    pub fn limits(&self) -> impl Iterator<Item = f32> + '_ {
+        self.memories.iter().map(|m| self.matter.map_or(0.0, |matter| matter.limit(m.flow)) as f32)
     }
 
     /// Number of points.
@@ -171,22 +175,15 @@ impl Part {
         }
         let part = -(-matter.creep * dt).exp_m1();
         let Self { memories, fits, sends, stencils, volumes, places, .. } = self;
+        let all = Body { matter, part, stencils, volumes, places };
         let chunks = memories.par_chunks_mut(CHUNK).zip(fits.par_chunks_mut(CHUNK)).zip(sends.par_chunks_mut(CHUNK));
         let sums: Vec<Flowed> = chunks
             .enumerate()
             .map(|(chunk, ((memories, fits), sends))| {
                 let mut sum = Flowed::default();
-                for (k, ((memory, fit), send)) in memories.iter_mut().zip(fits).zip(sends).enumerate() {
-                    let i = chunk * CHUNK + k;
-                    let gradient = stencils.gradient(i, places, memory.prior);
-                    let (flowed, strain) = deform(&matter, memory, fit, gradient, part);
-                    if stencils.priors[i] != DMat3::ZERO {
-                        memory.relax_prior(&matter, fit, stencils.priors[i] * stencils.inverses[i]);
-                    }
-                    sum.any |= flowed.is_some();
-                    sum.dissipated += flowed.map_or(0.0, |e| e * volumes[i]);
-                    sum.strain = sum.strain.max(strain);
-                    *send = sending(&matter, memory, fit, volumes[i], stencils, i, places[i]);
+                let groups = memories.chunks_mut(TOGETHER).zip(fits.chunks_mut(TOGETHER));
+                for (group, ((memories, fits), sends)) in groups.zip(sends.chunks_mut(TOGETHER)).enumerate() {
+                    all.deform(chunk * CHUNK + group * TOGETHER, memories, fits, sends, &mut sum);
                 }
                 sum
             })
@@ -245,19 +242,16 @@ impl Part {
         if let Some(published) = &self.published {
             return published.add_forces([&points.positions[self.range.clone()], &self.embedded], forces);
         }
-        let Self { stencils, sends, .. } = self;
+        let Self { stencils, sends, places, .. } = self;
         forces.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, forces)| {
             for (k, force) in forces.iter_mut().enumerate() {
                 let i = chunk * CHUNK + k;
-                let own = sends[i];
-                let mut sum = Vec3A::ZERO;
-                for (j, w) in stencils.of(i) {
-                    let other = &sends[j];
-                    let pull = (own.matrix + other.matrix) * (other.place.embedded - own.place.embedded);
-                    let straight = other.place.world - own.place.world;
-                    sum += (pull + straight * (own.control + other.control)) * w;
-                }
-                *force += sum.as_dvec3();
+                let (own, Place { world, embedded }) = (&sends[i], places[i]);
+                let sum = stencils.list(i).records(sends);
+                let (apart, weight) = stencils.sums[i];
+                let straight = vector(&sum, WORLD) - world * weight;
+                let others = vector(&sum, PULL) - times(&sum, 0, embedded) - world * number(&sum, CONTROL);
+                *force += (times(own, 0, apart) + straight * number(own, CONTROL) + others).as_dvec3();
             }
         });
     }
@@ -305,8 +299,60 @@ impl Part {
     }
 }
 
-fn mean(positions: &[DVec3]) -> DVec3 {
-    positions.iter().sum::<DVec3>() / positions.len().max(1) as f64
+/// What points are deformed by.
+struct Body<'a> {
+    matter: Matter,
+    /// 1 - exp(-creep dt).
+    part: f64,
+    stencils: &'a Stencils,
+    volumes: &'a [f64],
+    places: &'a [Place],
+}
+
+impl Body<'_> {
+    /// Deforms a group of points of which `first` is the first, together where that is possible.
+    #[inline]
+    fn deform(&self, first: usize, memories: &mut [Memory], fits: &mut [Fit], sends: &mut [Send], sum: &mut Flowed) {
+        let Self { matter, part, stencils, volumes, places } = self;
+        let gradient = |l: usize, memories: &[Memory]| stencils.gradient(first + l, places, memories[l].prior);
+        if let (Ok(group), Ok(four)) = (<&mut [Memory; TOGETHER]>::try_from(&mut *memories), (&mut *fits).try_into()) {
+            let firm = |l: usize| matter.control * matter.young * volumes[first + l] / stencils.traces[first + l];
+            let given = Given {
+                matter,
+                part: *part,
+                gradients: std::array::from_fn(|l| gradient(l, group)),
+                inverses: std::array::from_fn(|l| &stencils.inverses[first + l]),
+                volumes: std::array::from_fn(|l| volumes[first + l]),
+                controls: std::array::from_fn(firm),
+            };
+            if let Some(done) = deform_four(&given, stencils.wide, group, four) {
+                for (l, send) in sends.iter_mut().enumerate() {
+                    self.end(first + l, &mut memories[l], &fits[l], (done.taken[l], done.strains[l]), sum);
+                    *send = record(single(done.pulls[l]), done.controls[l] as f32, places[first + l]);
+                }
+                return;
+            }
+        }
+        for l in 0..memories.len() {
+            let i = first + l;
+            let gradient = gradient(l, memories);
+            let done = deform(matter, &mut memories[l], &mut fits[l], gradient, *part);
+            self.end(i, &mut memories[l], &fits[l], done, sum);
+            sends[l] = sending(matter, &memories[l], &fits[l], volumes[i], stencils, i, places[i]);
+        }
+    }
+
+    /// Lets the prior of a point give way, and adds what it did to the sums.
+    #[inline]
+    fn end(&self, i: usize, memory: &mut Memory, fit: &Fit, (taken, strain): (Option<f64>, f64), sum: &mut Flowed) {
+        let prior = self.stencils.priors[i];
+        if prior != DMat3::ZERO {
+            memory.relax_prior(&self.matter, fit, prior * self.stencils.inverses[i]);
+        }
+        sum.any |= taken.is_some();
+        sum.dissipated += taken.map_or(0.0, |e| e * self.volumes[i]);
+        sum.strain = sum.strain.max(strain);
+    }
 }
 
 /// κ of a point [N/m]: the control yields with the matter.
@@ -326,7 +372,7 @@ fn sending(
     place: Place,
 ) -> Send {
     if memory.lost {
-        return Send { place, ..Send::NOTHING };
+        return record(Mat3A::ZERO, 0.0, place);
     }
     let stretch = fit.rotation.transpose() * fit.elastic;
     let stress = matter.stress(fit.rotation, stretch);
@@ -335,5 +381,16 @@ fn sending(
     if control > 0.0 {
         matrix -= fit.gradient * control;
     }
-    Send { matrix: single(matrix), control: control as f32, place }
+    record(single(matrix), control as f32, place)
+}
+
+/// What a point at a place sends with A and κ.
+#[inline]
+fn record(matrix: Mat3A, control: f32, Place { world, embedded }: Place) -> Send {
+    let pull = matrix * embedded + world * control;
+    let [a, b, c] = [matrix.x_axis, matrix.y_axis, matrix.z_axis];
+    [
+        Row([a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y]),
+        Row([c.z, control, pull.x, pull.y, pull.z, world.x, world.y, world.z]),
+    ]
 }

@@ -56,16 +56,18 @@ impl Part {
         let anchoring = self.matter.map_or(f64::INFINITY, |m| m.anchoring());
         let frames = self.frames(&labels, &turns);
         let targets: Vec<Target> = (0..self.len()).map(|i| self.target(i, frames[i].transpose(), anchoring)).collect();
-        let changes = embedding.solve(&self.stencils, &targets, &self.places);
+        let changes = embedding.solve_from(&self.changes, &self.stencils, &targets, &self.places);
         for (change, &label) in changes.iter().zip(&labels) {
-            pieces[label as usize].change += *change;
+            pieces[label as usize].change += change.as_dvec3();
         }
         for (i, &label) in labels.iter().enumerate() {
             let piece = &pieces[label as usize];
             let aligned = piece.flowed >= ALL_FLOWED * piece.count;
             let shift = if aligned { piece.world - piece.embedded } else { DVec3::ZERO };
-            self.embedded[i] += changes[i] + (shift - piece.change) / piece.count;
+            self.embedded[i] += changes[i].as_dvec3() + (shift - piece.change) / piece.count;
         }
+        self.changes.clear();
+        self.changes.extend_from_slice(changes);
         self.look_again(positions);
         self.rebuild();
         self.keep_elastic_state();

@@ -92,6 +92,7 @@ impl EmbeddedModel {
         }
         self.crowd.waiting = bytes.f64()?;
         for part in &mut self.parts {
+            part.changes.clear();
             for k in 0..part.len() {
                 let memory = &mut part.memories[k];
                 (memory.plastic, memory.kept, memory.prior) =

@@ -7,6 +7,7 @@
 //! Matter that has flowed may lie anywhere in embedded space once it is torn off. Weights of pairs that are far apart in the world,
 //! beyond what the elastic stretch allows, therefore fade: `cut`.
 
+use super::sums::{List, mean, wide_available};
 use super::svd::Svd;
 use crate::linalg::{SymmetricEigen, cofactor, double_dot, trace};
 use crate::neighbors::Neighborhoods;
@@ -65,6 +66,10 @@ pub struct Stencils {
     pub priors: Vec<DMat3>,
     /// Trace of M [m²].
     pub traces: Vec<f64>,
+    /// Σ w e [m] and Σ w of each point.
+    pub(super) sums: Vec<(Vec3A, f32)>,
+    /// Whether the processor has wide vectors.
+    pub(super) wide: bool,
     /// Who may come near, and the embedded positions at which that was found [m].
     candidates: Neighborhoods,
     anchors: Vec<DVec3>,
@@ -76,12 +81,21 @@ struct Rows {
     ends: Vec<u32>,
     neighbors: Vec<u32>,
     weights: Vec<f32>,
-    moments: Vec<(DMat3, DMat3, f64)>,
+    moments: Vec<Moments>,
+}
+
+/// M⁻¹, Λ, the trace of M, and sums of weighted vectors and weights.
+struct Moments {
+    inverse: DMat3,
+    prior: DMat3,
+    trace: f64,
+    sums: (Vec3A, f32),
 }
 
 impl Stencils {
     /// Finds the neighborhoods at the embedded positions [m]; `places` are the same in f32.
     pub fn update(&mut self, embedded: &[DVec3], places: &[Place], spacings: &[f64], look: &[Look]) {
+        self.wide = wide_available();
         self.find_candidates(embedded, spacings);
         let count = embedded.len();
         let (candidates, looks) = (&self.candidates, Looks::new(look));
@@ -98,6 +112,7 @@ impl Stencils {
         self.inverses.clear();
         self.priors.clear();
         self.traces.clear();
+        self.sums.clear();
         self.starts.clear();
         self.starts.push(0);
         self.neighbors.clear();
@@ -107,10 +122,11 @@ impl Stencils {
             self.starts.extend(row.ends.iter().map(|e| e + first));
             self.neighbors.extend_from_slice(&row.neighbors);
             self.weights.extend_from_slice(&row.weights);
-            for (inverse, prior, trace) in row.moments {
-                self.inverses.push(inverse);
-                self.priors.push(prior);
-                self.traces.push(trace);
+            for moments in row.moments {
+                self.inverses.push(moments.inverse);
+                self.priors.push(moments.prior);
+                self.traces.push(moments.trace);
+                self.sums.push(moments.sums);
             }
         }
     }
@@ -118,8 +134,10 @@ impl Stencils {
     fn find_candidates(&mut self, embedded: &[DVec3], spacings: &[f64]) {
         let least = spacings.iter().copied().fold(f64::INFINITY, f64::min);
         let limit = (0.5 * SKIN * least).powi(2);
+        // What all points have in common moves nobody nearer to another.
+        let common = mean(embedded) - mean(&self.anchors);
         let fresh = self.anchors.len() == embedded.len()
-            && embedded.iter().zip(&self.anchors).all(|(e, a)| e.distance_squared(*a) <= limit);
+            && embedded.iter().zip(&self.anchors).all(|(e, a)| (*e - *a - common).length_squared() <= limit);
         if fresh {
             return;
         }
@@ -146,25 +164,24 @@ impl Stencils {
         self.neighbors[range.clone()].iter().zip(&self.weights[range]).map(|(&j, &w)| (j as usize, w))
     }
 
-    /// Σ w x eᵀ over the neighbors of a point [m²].
+    /// How much is lacking in the moments of a point, 0 to 1: 1 in a sheet one point thick.
     #[inline]
-    pub fn sum(&self, i: usize, places: &[Place]) -> DMat3 {
-        let own = places[i];
-        let (mut a, mut b, mut c) = (Vec3A::ZERO, Vec3A::ZERO, Vec3A::ZERO);
-        for (j, w) in self.of(i) {
-            let other = &places[j];
-            let (weighted, to) = ((other.world - own.world) * w, other.embedded - own.embedded);
-            a += weighted * to.x;
-            b += weighted * to.y;
-            c += weighted * to.z;
-        }
-        DMat3::from_cols(a.as_dvec3(), b.as_dvec3(), c.as_dvec3())
+    pub(super) fn thinness(&self, i: usize, spacing: f64) -> f32 {
+        let lacking = self.priors[i];
+        if lacking == DMat3::ZERO { 0.0 } else { (trace(lacking) / (LEAST_MOMENT * spacing * spacing)).min(1.0) as f32 }
+    }
+
+    /// The list of a point.
+    #[inline]
+    pub(super) fn list(&self, i: usize) -> List<'_> {
+        let range = self.starts[i] as usize..self.starts[i + 1] as usize;
+        List { neighbors: &self.neighbors[range.clone()], weights: &self.weights[range], wide: self.wide }
     }
 
     /// The gradient G of world over embedded positions; `prior` counts where neighbors are too few.
     #[inline]
     pub fn gradient(&self, i: usize, places: &[Place], prior: DMat3) -> DMat3 {
-        let sum = self.sum(i, places);
+        let sum = self.list(i).moments(places, places[i]);
         let lacking = self.priors[i];
         (if lacking == DMat3::ZERO { sum } else { sum + prior * lacking }) * self.inverses[i]
     }
@@ -174,6 +191,7 @@ impl Rows {
     fn add(&mut self, i: usize, candidates: &Neighborhoods, places: &[Place], spacings: &[f64], looks: &Looks) {
         let (at, own) = (places[i].embedded, spacings[i]);
         let (mut a, mut b, mut c) = (Vec3A::ZERO, Vec3A::ZERO, Vec3A::ZERO);
+        let mut sums = (Vec3A::ZERO, 0.0);
         for j in candidates.of(i) {
             let support = (0.5 * SUPPORT * (own + spacings[j])) as f32;
             let to = places[j].embedded - at;
@@ -186,6 +204,7 @@ impl Rows {
                 self.neighbors.push(j as u32);
                 self.weights.push(w);
                 let weighted = to * w;
+                sums = (sums.0 + weighted, sums.1 + w);
                 a += weighted * to.x;
                 b += weighted * to.y;
                 c += weighted * to.z;
@@ -196,7 +215,7 @@ impl Rows {
         let least = LEAST_MOMENT * own * own;
         let prior = prior(sum, least);
         let whole = sum + prior;
-        self.moments.push((whole.inverse(), prior, trace(whole)));
+        self.moments.push(Moments { inverse: whole.inverse(), prior, trace: trace(whole), sums });
     }
 }
 

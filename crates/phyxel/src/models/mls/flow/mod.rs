@@ -27,7 +27,7 @@ mod tests;
 mod travel;
 mod walls;
 
-use crate::contact::Colliders;
+use crate::contact::{Colliders, GrainMatter};
 use crate::heat::stiffness_factor;
 use crate::materials::ElasticLaw;
 use crate::points::Points;
@@ -86,6 +86,8 @@ pub(crate) enum Demand {
 struct FlowBody {
     range: Range<usize>,
     managed: bool,
+    /// Whether it is a sheet: its points are too thin to be met as balls, contact between bodies does it.
+    sheet: bool,
     /// Whether its temperature says how far it has melted.
     thermal: bool,
     law: ElasticLaw,
@@ -112,11 +114,19 @@ impl FlowModel {
         for (range, law, material) in bodies {
             model.matters.push(MeltMatter::new(material));
             let smallest = model.sizes[range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
-            model.bodies.push(FlowBody { range, managed: false, thermal: material.can_melt(), law, smallest });
+            let (sheet, thermal) = (material.shell.is_some(), material.can_melt());
+            model.bodies.push(FlowBody { range, managed: false, sheet, thermal, law, smallest });
         }
         model.state = State::new(points, model.bodies.len());
         model.fractions = vec![1.0; points.len()];
         model
+    }
+
+    /// What melted points of a body are to sheets, but for their friction.
+    pub(crate) fn grain(&self, body: usize) -> GrainMatter {
+        let matter = &self.matters[body];
+        let young = matter.density * self.scale.sound * self.scale.sound;
+        GrainMatter { young, friction: 0.0, viscosity: matter.viscosity }
     }
 
     /// Whether any body is in its care.
@@ -267,7 +277,7 @@ impl FlowModel {
         let mut members = std::mem::take(&mut self.members);
         members.clear();
         for body in &self.bodies {
-            let near = |i: &usize| body.managed || around.contains(points.positions[*i]);
+            let near = |i: &usize| body.managed || (!body.sheet && around.contains(points.positions[*i]));
             members.extend(body.range.clone().filter(near).map(|i| i as u32));
         }
         self.members = members;
