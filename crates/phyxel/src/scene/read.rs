@@ -252,8 +252,8 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         let fault = table.fault_of("kind", "a mesh is drawn around the points of lattices and embedded bodies only");
         return Err(fault.hint("\"skin\" is made of the triangles of the shape").into());
     }
-    if kind == SurfaceKind::Skin && !matches!(model, ModelKind::Shell | ModelKind::Mls) {
-        let fault = table.fault_of("kind", "only shells and bodies of the model \"mls\" have a skin of triangles");
+    if kind == SurfaceKind::Skin && !matches!(model, ModelKind::Shell | ModelKind::Mls | ModelKind::Embedded) {
+        let fault = table.fault_of("kind", "lattices do not have a skin of triangles");
         return Err(fault.hint("\"surfels\" is near to it").into());
     }
     if kind == SurfaceKind::Detail && !matches!(model, ModelKind::Mls | ModelKind::Embedded) {
