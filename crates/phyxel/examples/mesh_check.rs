@@ -1,13 +1,14 @@
-//! Checks the meshes around the surfels of a run, frame by frame: every edge has two triangles, one on each side; number of shells and
+//! Checks the meshes of a run as they are exported (those of skins, else those around the surfels), frame by frame: every edge has two triangles, one on each side; number of shells and
 //! of handles; volume beside that of the matter.
 //!
 //! `cargo run --release --example mesh_check -- RUN [FIRST [LAST [STEP]]]`. Ends with an error if an edge is bad.
 
 use glam::DVec3;
+use phyxel::frame::BodyFrame;
 use phyxel::geometry::Mesh;
 use phyxel::sinks::FrameReader;
 use phyxel::surface::mesh_of_surfels;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -32,7 +33,8 @@ fn examine(mesh: &Mesh) -> (usize, Vec<(f64, i64)>) {
     }
     let bad = edges.values().filter(|n| **n != [1, 1]).count();
     let mut shells: BTreeMap<u32, (f64, i64)> = BTreeMap::new();
-    for v in 0..mesh.positions.len() as u32 {
+    let used: BTreeSet<u32> = mesh.triangles.iter().flatten().copied().collect();
+    for v in used {
         shells.entry(head(&mut parents, v)).or_default().1 += 1;
     }
     for (a, _) in edges.keys() {
@@ -47,6 +49,18 @@ fn examine(mesh: &Mesh) -> (usize, Vec<(f64, i64)>) {
     let mut shells: Vec<(f64, i64)> = shells.into_values().collect();
     shells.sort_by(|a, b| b.0.total_cmp(&a.0));
     (bad, shells)
+}
+
+/// The mesh that `phyxel export` writes, with vertices at the same place taken as one.
+fn exported(body: &BodyFrame) -> Mesh {
+    if body.mesh.is_empty() {
+        return mesh_of_surfels(&body.surfels);
+    }
+    let positions = body.mesh.positions.iter().map(|p| p.as_dvec3()).collect();
+    let mut mesh = Mesh { positions, triangles: body.mesh.triangles.clone(), ..Mesh::default() };
+    let places = mesh.places();
+    mesh.triangles.iter_mut().for_each(|t| *t = t.map(|v| places[v as usize]));
+    mesh
 }
 
 /// A column of the run's table; empty if there is none.
@@ -73,7 +87,7 @@ fn main() -> ExitCode {
         };
         let (mut bad, mut shells) = (0, Vec::new());
         for body in frame.bodies.iter().filter(|b| !b.hidden && !b.two_sided) {
-            let (edges, own) = examine(&mesh_of_surfels(&body.surfels));
+            let (edges, own) = examine(&exported(body));
             bad += edges;
             shells.extend(own);
         }

@@ -72,9 +72,9 @@ pub struct MeshFrame {
 }
 
 impl MeshFrame {
-    /// Whether there is none.
+    /// Whether there is none. One with vertices only belongs to a body whose triangles another one has, since they fused.
     pub fn is_empty(&self) -> bool {
-        self.triangles.is_empty()
+        self.positions.is_empty()
     }
 
     /// Takes over all that does not move.

@@ -12,7 +12,7 @@ use lattice::{add_lattice, add_lattice_contact, shared_sites};
 use remarks::{describe_buried, describe_flat, describe_overlap, describe_rough};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
-use skin::{bind_skin, solid_skin};
+use skin::{bind_skin, skin_flows, solid_skin};
 
 use crate::body::{Body, Region};
 use crate::contact::{Bodies, Collider, Colliders, ContactBody, ContactSurface};
@@ -24,6 +24,7 @@ use crate::heat::Heat;
 use crate::materials::elastic::PLASTIC_CONTROL;
 use crate::measure::{Probe, count_pieces};
 use crate::models::lattice::{LIQUID_RADIUS, LatticeModel};
+use crate::models::mls::flow::bake_walls;
 use crate::models::mls::implicit::Solver;
 use crate::models::mls::{MlsBody, MlsModel};
 use crate::models::shell::ShellModel;
@@ -137,7 +138,11 @@ impl World {
         let liquids = lattice_bodies.iter().filter(|l| l.liquid).flat_map(|l| l.range.clone());
         liquids.for_each(|i| radii[i] = LIQUID_RADIUS * points.spacings[i]);
         let heat = Heat::new(scene, &bodies, &points, &radii);
-        let (colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
+        let (mut colliders, collider_looks) = add_colliders(scene, &shapes, files, radii, &mut warnings)?;
+        if anything_flows(scene) {
+            let own = |b: &Body| points.spacings[b.range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
+            bake_walls(&mut colliders, bodies.iter().map(own).fold(f64::INFINITY, f64::min));
+        }
         warnings.extend(describe_flat(&mls, &shells, &lattice_bodies));
         warnings.extend(describe_rough(&shells, &bodies));
         warnings.extend(describe_buried(&colliders, &bodies, &points));
@@ -294,7 +299,7 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
     let places: Vec<DVec3> = order.iter().map(|&i| samples.positions[i as usize]).collect();
     let paint = || built.mesh.as_deref().map_or(Vec::new(), |mesh| paint_of(mesh, &places));
     let regions = find_regions(b, scene, range.clone(), points, &paint)?;
-    let surfels = matches!(spec.surface.kind, SurfaceKind::Surfels | SurfaceKind::Detail)
+    let surfels = (matches!(spec.surface.kind, SurfaceKind::Surfels | SurfaceKind::Detail) || skin_flows(scene, spec))
         .then(|| painted_surfels(built, spec, seed));
     let patches = samples.patches.iter().map(|p| SurfacePatch {
         position: pose.point(p.position),
@@ -302,7 +307,7 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
         area: p.area * spec.scale * spec.scale,
     });
     let surface = ContactSurface::Solid(Arc::new(Placed::new(built.shape.clone(), pose)));
-    let sampled = Sampled { patches: patches.collect(), surfels, skin: solid_skin(b, scene, built)?, pose, surface };
+    let sampled = Sampled { patches: patches.collect(), surfels, skin: solid_skin(spec, built), pose, surface };
     let body = Body {
         name: spec.name.clone(),
         range,
@@ -473,12 +478,17 @@ fn bind(
             }
         }
     });
-    let skin = sampled.skin.map(|mesh| bind_skin(mesh, &sampled.pose, (body, spec), points, mls));
+    // Triangles on matter that may flow have surfels beside them.
+    let flows = carrier.is_some();
+    let skin = sampled.skin.map(|mesh| bind_skin(mesh, &sampled.pose, (body, spec), points, mls, flows));
     // Liquids have nothing that could carry surfels.
     let liquid = spec.phase == crate::scene::Phase::Liquid && spec.surface.kind == SurfaceKind::Surfels;
     let mesh = spec.dimensions == 3 && (spec.surface.kind == SurfaceKind::Mesh || liquid);
     let visible = spec.surface.kind != SurfaceKind::None;
-    let manner = Manner { detail: spec.surface.kind == SurfaceKind::Detail, inner: spec.surface.inner };
+    let manner = Manner {
+        detail: matches!(spec.surface.kind, SurfaceKind::Detail | SurfaceKind::Skin),
+        inner: spec.surface.inner,
+    };
     Surface { carrier, skin, visible, mesh, manner, paint, vertices: 0 }
 }
 

@@ -1,9 +1,10 @@
 //! The drawn surface of what flows, brought up to each frame.
 
+use crate::frame::BodyFrame;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
-use crate::surface::{Carried, FlowPoints, Mold, Paint, Surfels};
+use crate::surface::{Carried, Coated, FlowPoints, Mold, Paint, Surfels, Worn};
 use crate::world::World;
 use glam::DVec3;
 
@@ -35,17 +36,33 @@ impl World {
             self.flowing.join(b as u32, carrier.rest(), &rest, surface.manner);
             let range = self.bodies[b].range.clone();
             let gradients = &self.scratch.gradients[range.clone()];
-            carrier.update(&positions[range.clone()], &rest_positions[range], gradients, &mut solid[b]);
+            carrier.update(&positions[range.clone()], &rest_positions[range.clone()], gradients, &mut solid[b]);
+            if let Some(skin) = &mut surface.skin {
+                self.flowing.join_coat(b as u32, skin.rest(), &rest);
+                skin.carry(&positions[range.clone()], &rest_positions[range], gradients);
+            }
         }
         let carried = self.surfaces.iter().zip(&solid).map(|(s, surfels)| {
             let paint = s.paint.as_ref().map(|paint| &**paint as Paint);
-            s.carrier.as_ref().map(|carrier| Carried { carrier, surfels, paint })
+            let coat = s.skin.as_ref().map(|skin| {
+                let (carrier, vertices) = skin.carried();
+                Coated { mesh: skin.rest(), carrier, vertices }
+            });
+            s.carrier.as_ref().map(|carrier| Carried { carrier, surfels, paint, coat })
         });
         let carried: Vec<Option<Carried>> = carried.collect();
         let molds = self.colliders.list.iter().zip(&self.scene.colliders).filter(|(c, spec)| c.active && spec.mold);
         let probes: Vec<_> = molds.map(|(c, _)| (c.is_still(), move |p: DVec3| c.distance_normal(p))).collect();
         let molds: Vec<Mold> = probes.iter().map(|(still, probe)| Mold { probe, still: *still }).collect();
         self.flowing.update(&now, &carried, &molds);
+    }
+
+    /// Writes the triangles of bodies whose surface follows their flow.
+    pub(crate) fn write_coats(&self, out: &mut [BodyFrame]) {
+        let flowing = (0..self.bodies.len()).filter(|&b| self.surface_flows(b));
+        let worn: Vec<Worn> =
+            flowing.filter_map(|b| self.surfaces[b].skin.as_ref().map(|skin| (b as u32, skin.rest()))).collect();
+        self.flowing.write_coats(&worn, |b, mesh| out[b as usize].mesh = mesh);
     }
 
     /// 1 for points that flow, 0 for others.

@@ -365,7 +365,7 @@ impl World {
                 let mesh = IsoSurface::around(&out.bodies[b].positions, spacing);
                 self.surfaces[b].vertices = mesh.positions.len();
                 mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
-            } else if let Some(skin) = &mut self.surfaces[b].skin {
+            } else if let Surface { skin: Some(skin), carrier, vertices, .. } = &mut self.surfaces[b] {
                 let range = body.range.clone();
                 let points = Carriers {
                     positions: &self.points.positions[range.clone()],
@@ -379,8 +379,15 @@ impl World {
                 if let Some(shell) = self.shells.shell(b) {
                     lead_out(&self.colliders, 0.5 * shell.sheet().thickness, &mut mesh.positions);
                 }
-                skin.draw(mesh, body.color, surfels);
-                self.surfaces[b].vertices = mesh.positions.len();
+                match carrier {
+                    // Where matter may flow it has surfels beside it, and these are drawn.
+                    Some(carrier) => {
+                        carrier.update(points.positions, points.rest_positions, points.gradients, surfels);
+                        carrier.write_velocities(points.positions, points.velocities, surfels);
+                    }
+                    None => skin.draw(mesh, body.color, surfels),
+                }
+                *vertices = mesh.positions.len();
             } else if let Some(carrier) = &mut self.surfaces[b].carrier {
                 let range = body.range.clone();
                 let discs: Vec<Disc> = self.shells.cracks(b).iter().map(|piece| piece.disc).collect();
@@ -399,6 +406,7 @@ impl World {
                 }
             }
         }
+        self.write_coats(&mut out.bodies);
         out.colliders.clear();
         for (k, look) in &self.collider_looks {
             let (collider, spec) = (&self.colliders.list[*k], &self.scene.colliders[*k]);

@@ -1,7 +1,7 @@
 //! Collider: a rigid shape with prescribed motion, friction and restitution.
 
 use super::resolve::Touch;
-use crate::geometry::{Bounds, Shape};
+use crate::geometry::{Baked, Bounds, Shape};
 use crate::linalg::rotation_xyz;
 use crate::motion::{Motion, MotionState};
 use crate::scene::{ColliderSpec, ShapeKind};
@@ -56,6 +56,8 @@ pub struct Collider {
     motion: Motion,
     at: DVec3,
     axes: DMat3,
+    /// Its distance on a grid, where it is dear. Written by `bake`.
+    baked: Option<Arc<Baked>>,
     /// Normal and offset in the own frame of a half-space {p: normal·p < offset}.
     half_space: Option<(DVec3, f64)>,
     /// Pose at the start and at the end of the step. Written by `advance`.
@@ -85,6 +87,7 @@ impl Collider {
             motion: Motion::default(),
             at: DVec3::ZERO,
             axes: DMat3::IDENTITY,
+            baked: None,
             half_space: None,
             start: pose,
             end: pose,
@@ -168,6 +171,15 @@ impl Collider {
     pub fn distance(&self, position: DVec3) -> f64 {
         self.shape.distance(self.end.to_own(position))
     }
+    /// The same as far as matter feels it: of shapes that are dear to ask from a grid, see `bake`.
+    pub fn felt_distance(&self, position: DVec3) -> f64 {
+        let own = self.end.to_own(position);
+        self.baked.as_ref().map_or_else(|| self.shape.distance(own), |baked| baked.distance(own))
+    }
+    /// Lets `felt_distance` ask a grid of cells of `cell` [m] for places within `reach` [m], if the shape is dear to ask.
+    pub fn bake(&mut self, cell: f64, reach: f64) {
+        self.baked = Baked::new(&self.shape, cell, reach).map(Arc::new);
+    }
     /// Outward unit normal nearest to a world point at the end of the step.
     pub fn normal(&self, position: DVec3) -> DVec3 {
         self.end.axes * self.shape.normal(self.end.to_own(position))
@@ -201,6 +213,11 @@ impl Collider {
             false => (self.end.to_world(own) - position) / dt,
         };
         let relative = self.end.axes.transpose() * (velocity - carried);
+        // Most points are too far away, which a grid tells sooner.
+        let path = radius + relative.length() * dt;
+        if self.baked.as_ref().is_some_and(|baked| baked.least_distance(own) > path) {
+            return None;
+        }
         let touch = super::resolve::resolve(&*self.shape, self, own, relative, radius, dt)?;
         Some(Touch {
             velocity: carried + self.end.axes * touch.velocity,

@@ -181,6 +181,10 @@ impl CloudShape {
 }
 
 impl Shape for CloudShape {
+    fn cost(&self) -> usize {
+        100
+    }
+
     fn distance(&self, p: DVec3) -> f64 {
         self.distance_normal(p).0
     }

@@ -102,6 +102,10 @@ impl Shape for Combined {
         self.bounds
     }
 
+    fn cost(&self) -> usize {
+        self.parts.iter().map(|part| part.shape.cost()).sum()
+    }
+
     fn normal(&self, p: DVec3) -> DVec3 {
         self.distance_normal(p).1
     }

@@ -197,6 +197,10 @@ impl Shape for MeshShape {
         self.distance_normal(p).1
     }
 
+    fn cost(&self) -> usize {
+        100
+    }
+
     fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
         let Some(nearest) = self.surface().nearest(p) else { return (f64::INFINITY, DVec3::Y) };
         let signed = self.signed(p, &nearest);

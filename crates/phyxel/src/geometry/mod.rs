@@ -1,5 +1,6 @@
 //! Shapes as signed distances, meshes and point clouds: read, repaired, queried; no physics.
 
+mod baked;
 mod build;
 mod bvh;
 mod cloud;
@@ -19,6 +20,7 @@ mod topology;
 mod triangle;
 mod winding;
 
+pub use baked::Baked;
 pub use build::{Built, Files, OpenSurface, ShapeLibrary, build, build_open};
 pub(crate) use bvh::Bvh;
 pub use cloud::{Cloud, CloudShape, ScatteredPoints};
@@ -113,5 +115,10 @@ pub trait Shape: Send + Sync {
     /// Both at once, for callers that need both (contact): cheaper than two calls for meshes and combinations.
     fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
         (self.distance(p), self.normal(p))
+    }
+
+    /// About how many simple shapes a distance costs.
+    fn cost(&self) -> usize {
+        1
     }
 }

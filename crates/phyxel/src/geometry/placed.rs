@@ -97,6 +97,9 @@ impl Placed {
 }
 
 impl Shape for Placed {
+    fn cost(&self) -> usize {
+        self.shape.cost()
+    }
     fn distance(&self, p: DVec3) -> f64 {
         self.pose.scale * self.shape.distance(self.pose.point_back(p))
     }
@@ -135,6 +138,9 @@ impl Scaled {
 }
 
 impl Shape for Scaled {
+    fn cost(&self) -> usize {
+        self.shape.cost()
+    }
     fn distance(&self, p: DVec3) -> f64 {
         let d = self.least * self.shape.distance(p / self.factors);
         if d > 0.0 && !self.bounds.is_empty() { d.max(self.bounds.distance(p)) } else { d }

@@ -71,6 +71,50 @@ impl Mesh {
         self
     }
 
+    /// The mesh with all edges longer than `longest` [m] cut in half, again and again; vertices stay and come first. An edge is cut by its
+    /// length alone, so that triangles on both sides of it still meet.
+    pub(crate) fn split_longer(mut self, longest: f64) -> Self {
+        /// Halvings: no edge is a million times as long as it should be.
+        const MOST: usize = 20;
+        for _ in 0..MOST {
+            let long = |m: &Self, a: u32, b: u32| {
+                m.positions[a as usize].distance_squared(m.positions[b as usize]) > longest * longest
+            };
+            let (triangles, slots) = (std::mem::take(&mut self.triangles), std::mem::take(&mut self.slots));
+            let before = triangles.len();
+            let mut halves: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+            for (t, corners) in triangles.iter().enumerate() {
+                let [a, b, c] = *corners;
+                let [ab, bc, ca] = [(a, b), (b, c), (c, a)].map(|(p, q)| {
+                    long(&self, p, q).then(|| {
+                        let (p, q) = (p.min(q), p.max(q));
+                        let middle = self.positions[p as usize].midpoint(self.positions[q as usize]);
+                        *halves.entry((p, q)).or_insert_with(|| self.push_between(&[(p, 0.5), (q, 0.5)], middle))
+                    })
+                });
+                // Turned so that the edges that are cut come first.
+                let parts = match [ab, bc, ca] {
+                    [None, None, None] => vec![[a, b, c]],
+                    [Some(d), None, None] => vec![[a, d, c], [d, b, c]],
+                    [None, Some(d), None] => vec![[b, d, a], [d, c, a]],
+                    [None, None, Some(d)] => vec![[c, d, b], [d, a, b]],
+                    [Some(d), Some(e), None] => vec![[a, d, c], [d, b, e], [d, e, c]],
+                    [None, Some(d), Some(e)] => vec![[b, d, a], [d, c, e], [d, e, a]],
+                    [Some(e), None, Some(d)] => vec![[c, d, b], [d, a, e], [d, e, b]],
+                    [Some(d), Some(e), Some(f)] => vec![[a, d, f], [d, b, e], [f, e, c], [d, e, f]],
+                };
+                self.triangles.extend(parts);
+                if let Some(&slot) = slots.get(t) {
+                    self.slots.resize(self.triangles.len(), slot);
+                }
+            }
+            if self.triangles.len() == before {
+                break;
+            }
+        }
+        self
+    }
+
     /// The part of the mesh where `depth` is below zero; triangles across its zero are cut there. Vertices stay, also unused ones.
     pub(crate) fn clipped(mut self, depth: &dyn Fn(DVec3) -> f64) -> Self {
         let (triangles, slots) = (std::mem::take(&mut self.triangles), std::mem::take(&mut self.slots));

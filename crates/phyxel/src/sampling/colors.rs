@@ -60,7 +60,7 @@ pub fn paint_of(mesh: &Mesh, places: &[DVec3]) -> Vec<[u8; 3]> {
 }
 
 /// Weights of the corners at the place of the triangle's plane nearest to `p`, moved into the triangle.
-fn barycentric([a, b, c]: [DVec3; 3], p: DVec3) -> [f64; 3] {
+pub(crate) fn barycentric([a, b, c]: [DVec3; 3], p: DVec3) -> [f64; 3] {
     let normal = (b - a).cross(c - a);
     let area = normal.length_squared();
     if area <= 0.0 {

@@ -16,6 +16,7 @@ mod triangulation;
 mod volume;
 mod voronoi;
 
+pub(crate) use colors::barycentric;
 pub use colors::{color_by_mesh, paint_of};
 pub use fibers::fiber_surfels;
 pub use shell::{ShellNodes, ShellSource, ShellSurface, mesh_of};

@@ -252,11 +252,6 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         let fault = table.fault_of("kind", "a mesh is drawn around the points of lattices and embedded bodies only");
         return Err(fault.hint("\"skin\" is made of the triangles of the shape").into());
     }
-    if kind == SurfaceKind::Skin && model == ModelKind::Embedded {
-        let fault =
-            table.fault_of("kind", "only shells, lattices and bodies of the model \"mls\" have a skin of triangles");
-        return Err(fault.hint("\"surfels\" is near to it").into());
-    }
     if kind == SurfaceKind::Detail && !matches!(model, ModelKind::Mls | ModelKind::Embedded) {
         let fault = table.fault_of("kind", "only bodies of the models \"mls\" and \"embedded\" have a detail surface");
         let hint = match model {

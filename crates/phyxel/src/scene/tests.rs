@@ -282,10 +282,6 @@ fn faults_say_what_where_and_what_to_try() {
         &["`melt_young` has no effect on an embedded body"],
     );
     check_more("model = \"shell\"", &["a shell needs its `thickness`", "body[0].material.thickness"]);
-    check_more(
-        "model = \"embedded\"\nsurface = { kind = \"skin\" }",
-        &["have a skin of triangles", "body[0].surface.kind"],
-    );
     check_more("temperature = 300", &["`temperature` has no effect", "conductivity"]);
     check_more("surface = 5", &["a number is not a table", "body[0].surface"]);
     check("format = 1\nduration = 0\n", &["0 s is out of range", "duration"]);

@@ -1,6 +1,6 @@
 //! Lattices: one spacing for all of a scene, and particles in the sites inside each shape.
 
-use super::skin::solid_skin;
+use super::skin::lattice_skin;
 use super::{Sampled, colored_surfels, find_regions};
 use crate::Result;
 use crate::body::Body;
@@ -102,5 +102,5 @@ pub(super) fn add_lattice(
         rotation: pose.rotation,
         liquid: spec.phase == Phase::Liquid,
     };
-    Ok((body, Sampled { patches: Vec::new(), surfels, skin: solid_skin(b, scene, built)?, pose, surface }, lattice))
+    Ok((body, Sampled { patches: Vec::new(), surfels, skin: lattice_skin(b, scene, built)?, pose, surface }, lattice))
 }

@@ -10,11 +10,12 @@ mod gaussian;
 mod inside;
 pub mod iso;
 mod remesh;
+mod sew;
 mod skin;
 
 pub use boundary::{anisotropy, exposure};
 pub use displacement::{Carrier, Falloff};
-pub use flowing::{Carried, FlowPoints, FlowingSurface, Manner, Mold, Paint};
+pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Manner, Mold, Paint, Worn};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
 pub use remesh::{mesh_around, mesh_of_surfels, velocities_near};

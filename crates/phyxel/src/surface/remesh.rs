@@ -14,7 +14,7 @@ use glam::{DVec3, IVec3, Vec3};
 use rayon::prelude::*;
 
 /// Edge of a cell, in distances between surfels.
-const CELL: f64 = 1.4;
+pub(super) const CELL: f64 = 1.4;
 /// Surfels are smeared over this length for their winding number, in distances between them.
 const SMEARED: f64 = 0.5;
 /// Nodes are near a surfel within this [cells].

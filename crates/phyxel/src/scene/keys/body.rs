@@ -134,7 +134,7 @@ pub(in crate::scene) static SURFACE: Section = section(
                 ),
                 choice(
                     "skin",
-                    "the triangles of the shape, which ride on a shell and open where it tears, or on an `mls` body that does not melt, or on a lattice that neither melts nor breaks; `phyxel export` writes them with texture coordinates, colors, material slots and the numbers of the vertices",
+                    "the triangles of the shape, which ride on the points and open where a shell tears or where matter that flows parts or fuses, sewn to the new surface there (lattices have one if they neither melt nor break); `phyxel export` writes them with texture coordinates, colors, material slots and the numbers of the vertices",
                 ),
                 choice(
                     "mesh",

@@ -1,16 +1,16 @@
 //! Moves surfels with the matter and fades those of flowing matter to the implicit surface.
 
 use super::mold::{HELD, Mold};
-use super::motion::{Before, Motion, Moved};
+use super::motion::{Motion, Moved};
 use super::resample::Around;
-use super::{Carried, Element, FlowingSurface, NONE, Paint, Scratch};
+use super::{Carried, Carrier, Element, FlowingSurface, NONE, Paint, Scratch, Surfels};
 use glam::{Mat3, Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Most that a blend grows in a frame.
-const FADE: f32 = 0.1;
+pub(super) const FADE: f32 = 0.1;
 /// The same where matter has just parted or fused.
-const FAST_FADE: f32 = 0.5;
+pub(super) const FAST_FADE: f32 = 0.5;
 /// Farthest way to the implicit surface [spacings of the points].
 const FARTHEST: f32 = 1.0;
 /// Distances from the implicit surface, in parts of that, at which a surfel begins to fade and must fade.
@@ -26,29 +26,35 @@ const OVER: f32 = 0.15;
 const NARROW: f32 = 0.35;
 /// Part of the way that an ellipse goes to its due size in a frame.
 const RESIZE: f32 = 0.25;
+/// Surface that has faded by more than this is new.
+pub(super) const GROWN: f32 = 0.5;
 /// Surfels per parallel task.
 pub(super) const CHUNK: usize = 256;
 
 impl FlowingSurface {
     /// Moves all surfels with the matter. Returns how much the matter around each has flowed.
-    pub(super) fn carry(&mut self, carried: &[Option<Carried>], frame_time: f64, molds: &[Mold]) -> Vec<f32> {
-        let s = &self.scratch;
-        let (labels, old_labels) = (&s.labels, &s.old_labels);
-        let before = Before { positions: &self.last, spacings: &s.spacings, flow: &s.flow, labels, old_labels };
-        let motion = Motion::new(before, &s.positions);
-        let firsts: Vec<(u32, usize)> = self.joined.iter().map(|j| (j.body, self.first_member(j.first))).collect();
-        let newcomers = &self.newcomers;
-        let still = molds.iter().all(|m| m.still);
+    pub(super) fn carry(
+        &mut self,
+        motion: &Motion,
+        carried: &[Option<Carried>],
+        frame_time: f64,
+        molds: &[Mold],
+    ) -> Vec<f32> {
+        let carriers = self.solids(carried);
+        let (s, newcomers) = (&self.scratch, &self.newcomers);
+        let (still, anchored) = (molds.iter().all(|m| m.still), !self.anchors.is_empty());
         let widening = self.counters.widening;
         let hold: Vec<(u32, f32)> = self.joined.iter().map(|j| (j.body, HOLD * widening * j.spacing)).collect();
         let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map_init(Vec::new, |near, e| {
             let velocity = s.velocities.get(e.host as usize).copied().unwrap_or(Vec3::ZERO);
-            if e.origin != NONE && follow_solid(e, carried, &firsts, &s.flowed) {
+            if e.origin != NONE && follow_solid(e, &carriers, &s.flowed) {
                 e.velocity = velocity;
                 return 0.0;
             }
             e.origin = NONE;
-            let moved = motion.at(e.position, e.host, near);
+            let before = e.position;
+            let from = if anchored { e.return_to_anchor() } else { before };
+            let moved = motion.at(from, e.host, near);
             e.host = moved.host;
             let short = |&(body, least): &(u32, f32)| body == e.body && moved.step.length_squared() < least * least;
             if still && e.contact >= 1.0 && hold.iter().any(short) {
@@ -57,11 +63,20 @@ impl FlowingSurface {
                 advect(e, &moved);
             }
             // The way since the last frame; in its first one a body comes from rest.
-            let way = moved.step / frame_time as f32;
+            let way = (from + moved.step - before) / frame_time as f32;
             e.velocity = if frame_time > 0.0 && !newcomers.contains(&e.body) { way } else { velocity };
             moved.flow
         });
         flows.collect()
+    }
+
+    /// What carries the surfels of solid matter.
+    fn solids<'a>(&self, carried: &'a [Option<Carried>]) -> Vec<Solid<'a>> {
+        let solid = |j: &super::Joined| {
+            let c = carried.get(j.body as usize)?.as_ref()?;
+            Some(Solid { body: j.body, first: self.first_member(j.first), carrier: c.carrier, surfels: c.surfels })
+        };
+        self.joined.iter().filter_map(solid).collect()
     }
 
     /// Fades the surfels to the implicit surface by how much the matter around them flows, and evens out those that lie on
@@ -94,22 +109,31 @@ impl FlowingSurface {
                 }
                 let fade = if mark.is_fast() || drawn_out { FAST_FADE } else { FADE };
                 *alive = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), around, s, list);
+                e.grown |= u32::from(e.blend > GROWN);
             }
         });
     }
 
     /// Place of a point of the table among the members.
-    fn first_member(&self, point: u32) -> usize {
+    pub(super) fn first_member(&self, point: u32) -> usize {
         self.members.iter().position(|&m| m == point).unwrap_or(0)
     }
 }
 
+/// What carries surfels of the solid part of a body.
+pub(super) struct Solid<'a> {
+    pub body: u32,
+    /// First of its points among the members.
+    pub first: usize,
+    pub carrier: &'a Carrier,
+    pub surfels: &'a Surfels,
+}
+
 /// Puts a surfel where the solid carries it; false if the solid does not.
-fn follow_solid(e: &mut Element, carried: &[Option<Carried>], firsts: &[(u32, usize)], flow: &[f32]) -> bool {
-    let Some(Some(solid)) = carried.get(e.body as usize) else { return false };
-    let Some(&(_, first)) = firsts.iter().find(|f| f.0 == e.body) else { return false };
+pub(super) fn follow_solid(e: &mut Element, solids: &[Solid], flow: &[f32]) -> bool {
+    let Some(solid) = solids.iter().find(|s| s.body == e.body) else { return false };
     let origin = e.origin as usize;
-    let still = |&i: &u32| flow.get(first + i as usize).is_some_and(|&f| f == 0.0);
+    let still = |&i: &u32| flow.get(solid.first + i as usize).is_some_and(|&f| f == 0.0);
     if origin >= solid.surfels.len() || !solid.carrier.carrying(origin).iter().all(still) {
         return false;
     }
@@ -121,7 +145,7 @@ fn follow_solid(e: &mut Element, carried: &[Option<Carried>], firsts: &[(u32, us
 }
 
 /// Moves center, axes and normal with the matter.
-fn advect(e: &mut Element, moved: &Moved) {
+pub(super) fn advect(e: &mut Element, moved: &Moved) {
     let linear = Mat3::IDENTITY + moved.gradient;
     e.position += moved.step;
     let (u, v) = (linear * e.axis_u, linear * e.axis_v);
@@ -132,7 +156,7 @@ fn advect(e: &mut Element, moved: &Moved) {
 
 /// Fades a surfel toward the implicit surface; false if there is no such surface near and it has faded whole, or the
 /// matter has left it behind.
-fn settle(
+pub(super) fn settle(
     e: &mut Element,
     (flow, fade, parted): (f32, f32, bool),
     around: &Around,

@@ -14,9 +14,13 @@
 //! changes too, but how much the points around it have flowed. Surfels that have not faded play the part of the zombies of
 //! 5.2.5. All decisions are made in index order: the same bits on any number of threads.
 
+mod anchor;
 mod carry;
 #[cfg(test)]
 mod closed_tests;
+mod coat;
+#[cfg(test)]
+mod coat_tests;
 mod field;
 mod mold;
 mod motion;
@@ -29,8 +33,11 @@ mod tests;
 mod topology;
 
 use super::{Carrier, Surfels};
+use crate::geometry::Mesh;
 use crate::neighbors::Grid;
 use bytemuck::{Pod, Zeroable};
+use coat::Coat;
+pub use coat::Worn;
 use field::{Echo, Field};
 use glam::{DVec3, Vec3};
 pub use mold::{Mold, Probe};
@@ -71,6 +78,19 @@ pub struct Carried<'a> {
     pub surfels: &'a Surfels,
     /// What is painted on the body; None: nothing to tell apart.
     pub paint: Option<Paint<'a>>,
+    /// The triangles that ride on it, if there are any.
+    pub coat: Option<Coated<'a>>,
+}
+
+/// The triangles of a body as its solid part carries them now.
+#[derive(Clone, Copy)]
+pub struct Coated<'a> {
+    /// Their vertices at rest.
+    pub mesh: &'a Mesh,
+    /// What carries the vertices.
+    pub carrier: &'a Carrier,
+    /// What `Carrier::update` gave for the vertices in this frame.
+    pub vertices: &'a Surfels,
 }
 
 /// How the surface of a body behaves.
@@ -97,6 +117,10 @@ pub struct FlowingSurface {
     flowed: Vec<f32>,
     /// What each remembers of its matter. Written by `join`, `watch_topology`.
     marks: Vec<Mark>,
+    /// Triangles of the artist that ride on bodies. Written by `join_coat`, `update`.
+    coats: Vec<Coat>,
+    /// Where the members were when all matter was last found to be solid [m]; empty while some flows. Written by `anchor`.
+    anchors: Vec<DVec3>,
     /// Bodies that joined since the last update.
     newcomers: Vec<u32>,
     counters: Counters,
@@ -135,6 +159,10 @@ struct Element {
     /// Winding number of the surface at rest there, and whether it has come to lie astray (`stray.rs`).
     winding: f32,
     stray: u32,
+    /// 1 for new surface, which shows what matter has become; of the vertices of a coat: where that has taken their place.
+    grown: u32,
+    /// Center, half-axes and normal when all matter was last found to be solid (`anchor.rs`).
+    anchor: [Vec3; 4],
 }
 
 /// One body of the surface.
@@ -227,7 +255,7 @@ impl FlowingSurface {
         self.last.extend(members.iter().map(|&i| points.positions[i as usize]));
         self.flowed.resize(self.last.len(), 0.0);
         self.marks.resize(self.last.len(), Mark::new());
-        let hosts = self.nearest_members(self.members.len(), surfels);
+        let hosts = self.nearest_members(self.members.len()..self.last.len(), surfels);
         self.members.extend(members);
         let color = |s: usize| surfels.colors.get(s).map_or([128, 128, 128, 0], |c| [c[0], c[1], c[2], 0]);
         let spacing = resample::spacing_of(surfels);
@@ -253,6 +281,8 @@ impl FlowingSurface {
                 source: body,
                 winding: 0.5,
                 stray: 0,
+                grown: 0,
+                anchor: [Vec3::ZERO; 4],
             });
             self.counters.next_id = self.counters.next_id.wrapping_add(1);
         }
@@ -271,7 +301,10 @@ impl FlowingSurface {
         let Scratch { positions, spacings, labels, echoes, field, .. } = &mut self.scratch;
         field.build(positions, spacings, labels, echoes);
         self.know_rest();
-        let flows = self.carry(carried, points.frame_time, molds);
+        self.anchor();
+        let motion = self.motion();
+        let flows = self.carry(&motion, carried, points.frame_time, molds);
+        let worn = self.carry_coats(&motion, carried, points.frame_time);
         self.find_strays();
         let paints: Vec<Option<Paint>> = carried.iter().map(|c| c.and_then(|c| c.paint)).collect();
         let world = Surroundings { molds, paints: &paints };
@@ -279,6 +312,7 @@ impl FlowingSurface {
         let around = self.look_around(&cover);
         self.settle(&flows, &around, &mut cover.alive, &paints);
         self.press(molds);
+        self.wear_coats(&worn, carried, &cover);
         self.thin(&around, &mut cover);
         self.fill(&around, &mut cover, world);
         self.seed(&mut cover, world);
@@ -337,9 +371,9 @@ impl FlowingSurface {
         self.scratch.velocities.extend(self.members.iter().map(velocity));
     }
 
-    /// The member from `first` on that is nearest to each surfel at the last positions.
-    fn nearest_members(&self, first: usize, surfels: &Surfels) -> Vec<u32> {
-        let places = &self.last[first..];
+    /// The member in a range that is nearest to each surfel at the last positions.
+    fn nearest_members(&self, range: std::ops::Range<usize>, surfels: &Surfels) -> Vec<u32> {
+        let (first, places) = (range.start, &self.last[range]);
         let extent = crate::geometry::Bounds::of(places.iter().copied().filter(|p| p.is_finite())).size();
         let grid = Grid::new(places, extent.max_element() / (places.len().max(1) as f64).cbrt());
         let nearest = |p: &Vec3| grid.nearest(p.as_dvec3()).map_or(0, |(i, _)| (first + i) as u32);

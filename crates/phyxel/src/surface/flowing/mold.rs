@@ -126,25 +126,31 @@ impl FlowingSurface {
                 return;
             }
             let place = e.position.as_dvec3();
-            let mut order: [(f64, usize); MOST_MOLDS] = [(f64::INFINITY, usize::MAX); MOST_MOLDS];
-            for (k, (mold, _)) in
-                molds.iter().zip(&s.walls).enumerate().filter(|(_, (_, w))| w[h] < ASKED * s.spacings[h])
-            {
-                let known = ((mold.probe)(place).0.abs(), k);
-                let at = order.partition_point(|o| o.0 <= known.0);
+            let mut order: [Option<Known>; MOST_MOLDS] = [None; MOST_MOLDS];
+            for (k, mold) in molds.iter().enumerate().filter(|(k, _)| s.walls[*k][h] < ASKED * s.spacings[h]) {
+                let (distance, normal) = (mold.probe)(place);
+                let known = Known { mold: k, distance, normal };
+                let at = order.partition_point(|o| o.is_some_and(|o| o.distance.abs() <= distance.abs()));
                 if at < MOST_MOLDS {
                     order[at..].rotate_right(1);
-                    order[at] = known;
+                    order[at] = Some(known);
                 }
             }
             // It touches the nearest one; from others it is only led out, or in a corner it would go to and fro between them.
             let mut contact = 0f32;
-            for (n, &(_, k)) in order.iter().enumerate().take_while(|(_, o)| o.1 < molds.len()) {
-                if n == 0 || (molds[k].probe)(e.position.as_dvec3()).0 < 0.0 {
-                    contact = contact.max(press(e, &molds[k], s.spacings[h], (&s.field, s.labels[h]), list));
+            for (n, known) in order.iter().flatten().enumerate() {
+                let mold = &molds[known.mold];
+                let (distance, normal) = match e.position.as_dvec3() == place {
+                    true => (known.distance, known.normal),
+                    false => (mold.probe)(e.position.as_dvec3()),
+                };
+                if n == 0 || distance < 0.0 {
+                    let now = (distance, normal);
+                    contact = contact.max(press(e, (mold, now), s.spacings[h], (&s.field, s.labels[h]), list));
                 }
             }
             e.contact = contact;
+            e.grown |= u32::from(contact > 0.0);
         });
     }
 
@@ -187,10 +193,25 @@ impl FlowingSurface {
     }
 }
 
+/// What a mold said at a place.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Number of the mold.
+    mold: usize,
+    /// [m].
+    distance: f64,
+    normal: DVec3,
+}
+
 /// Presses a surfel on a mold; returns how much it touches, 0 ..= 1.
-fn press(e: &mut Element, mold: &Mold, spacing: f64, (field, label): (&Field, u32), list: &mut Vec<u32>) -> f32 {
+fn press(
+    e: &mut Element,
+    (mold, (distance, normal)): (&Mold, (f64, DVec3)),
+    spacing: f64,
+    (field, label): (&Field, u32),
+    list: &mut Vec<u32>,
+) -> f32 {
     let p = e.position.as_dvec3();
-    let (distance, normal) = (mold.probe)(p);
     if distance > WETTING * spacing || distance < -FARTHEST * spacing {
         return 0.0;
     }

@@ -280,7 +280,7 @@ impl FlowingSurface {
         let (axis_u, axis_v) = (spacing * x, spacing * y);
         let body = self.scratch.bodies[host as usize];
         let place = Element { position, normal, axis_u, axis_v, host, body, ..bytemuck::Zeroable::zeroed() };
-        Element { contact, velocity, origin: NONE, blend: 1.0, ..place }
+        Element { contact, velocity, origin: NONE, blend: 1.0, grown: 1, ..place }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state of the surface that survives a restart, as bytes.
 
+use super::coat::Coat;
 use super::topology::Mark;
 use super::{Counters, Element, FlowingSurface, Joined};
 use bytemuck::Pod;
@@ -15,7 +16,11 @@ impl FlowingSurface {
         write(&mut bytes, &self.last);
         write(&mut bytes, &self.flowed);
         write(&mut bytes, &self.marks);
+        write(&mut bytes, &self.anchors);
         write(&mut bytes, &self.elements);
+        let coats: Vec<[u32; 2]> = self.coats.iter().map(|c| [c.body, c.vertices.len() as u32]).collect();
+        write(&mut bytes, &coats);
+        self.coats.iter().for_each(|c| write(&mut bytes, &c.vertices));
         bytes
     }
 
@@ -29,15 +34,25 @@ impl FlowingSurface {
         let last: Vec<DVec3> = read(&mut rest)?;
         let flowed: Vec<f32> = read(&mut rest)?;
         let marks: Vec<Mark> = read(&mut rest)?;
+        let anchors: Vec<DVec3> = read(&mut rest)?;
         let elements: Vec<Element> = read(&mut rest)?;
+        let worn: Vec<[u32; 2]> = read(&mut rest)?;
+        let mut coats = Vec::new();
+        for [body, vertices] in worn {
+            let coat = Coat { body, vertices: read(&mut rest)? };
+            coats.push((coat.vertices.len() == vertices as usize).then_some(coat)?);
+        }
         let count = members.len();
         let fits = counters.len() == 1 && count == last.len() && count == flowed.len() && count == marks.len();
-        let hosted = elements.iter().all(|e| (e.host as usize) < count.max(1));
+        let fits = fits && (anchors.is_empty() || anchors.len() == count);
+        let hosted =
+            elements.iter().chain(coats.iter().flat_map(|c| &c.vertices)).all(|e| (e.host as usize) < count.max(1));
         if !fits || !hosted || !rest.is_empty() || members.iter().any(|&m| m as usize >= points) {
             return None;
         }
         (self.counters, self.joined, self.members) = (counters[0], joined, members);
         (self.last, self.flowed, self.marks, self.elements) = (last, flowed, marks, elements);
+        (self.coats, self.anchors) = (coats, anchors);
         Some(())
     }
 }

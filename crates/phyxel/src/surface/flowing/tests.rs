@@ -150,7 +150,7 @@ fn matter_that_never_flowed_keeps_its_surfels_exactly() {
     moved.positions.iter_mut().for_each(|p| *p *= 1.01);
     let mut solid = Lab::new(&[DVec3::ZERO], 0.0);
     let mut surface = std::mem::take(&mut solid.surface);
-    let carried = [Some(Carried { carrier: &carrier, surfels: &moved, paint: None })];
+    let carried = [Some(Carried { carrier: &carrier, surfels: &moved, paint: None, coat: None })];
     solid.with(&solid.rest, |points| surface.update(points, &carried, &[]));
     solid.surface = surface;
     assert_eq!(solid.surfels().positions, moved.positions);
@@ -347,7 +347,7 @@ fn a_pattern_is_stretched_with_the_matter_and_stays_sharp() {
     let mut surface = std::mem::take(&mut lab.surface);
     for k in 0..=40 {
         let positions: Vec<DVec3> = lab.rest.iter().map(|&p| stretch(0.02 * f64::from(k))(p)).collect();
-        let carried = [Some(Carried { carrier: &carrier, surfels: &none, paint: Some(&stripes) })];
+        let carried = [Some(Carried { carrier: &carrier, surfels: &none, paint: Some(&stripes), coat: None })];
         lab.with(&positions, |points| surface.update(points, &carried, &[]));
     }
     let new = surface.elements.iter().filter(|e| e.id >= 2500).count();

@@ -99,6 +99,21 @@ impl Skin {
         self
     }
 
+    /// The triangles at rest, before any crack.
+    pub fn rest(&self) -> &Mesh {
+        &self.whole.mesh
+    }
+
+    /// Carries the vertices of a mesh without cracks.
+    pub(crate) fn carry(&mut self, positions: &[DVec3], rest_positions: &[DVec3], gradients: &[DMat3]) {
+        self.carrier.update(positions, rest_positions, gradients, &mut self.carried);
+    }
+
+    /// What `carry` gave.
+    pub(crate) fn carried(&self) -> (&Carrier, &Surfels) {
+        (&self.carrier, &self.carried)
+    }
+
     /// Number of vertices now.
     pub fn vertices(&self) -> usize {
         self.look.ids.len()
@@ -215,7 +230,7 @@ impl Skin {
 }
 
 /// Vertices as surfels, which know how to follow points; `copies` come last.
-fn rest_surfels(mesh: &Mesh, copies: &[u32]) -> Surfels {
+pub(super) fn rest_surfels(mesh: &Mesh, copies: &[u32]) -> Surfels {
     let all = || (0..mesh.positions.len()).chain(copies.iter().map(|v| *v as usize));
     let (axes_u, axes_v) =
         all().map(|v| mesh.normals[v].as_vec3().normalize_or(glam::Vec3::Y).any_orthonormal_pair()).unzip();

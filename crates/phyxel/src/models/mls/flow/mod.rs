@@ -42,6 +42,7 @@ use rayon::prelude::*;
 use solid::Solid;
 use state::State;
 use std::ops::Range;
+pub(crate) use walls::bake as bake_walls;
 
 /// Part of h / c that a step takes.
 const COURANT: f64 = 0.2;

@@ -18,6 +18,15 @@ const APPROACH: f64 = 1.0;
 /// line; a slope that jumps there would throw points to and fro.
 const BLUR: f64 = 0.25;
 
+/// Cells of the grid that dear distances are taken from, in spacings.
+const CELL: f64 = 0.25;
+
+/// Prepares colliders for points of a spacing [m].
+pub(crate) fn bake(colliders: &mut Colliders, spacing: f64) {
+    let reach = (SUPPORT + APPROACH + BLUR) * spacing;
+    colliders.list.iter_mut().for_each(|c| c.bake(CELL * spacing, reach));
+}
+
 /// A slot near a collider.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near {
@@ -54,11 +63,12 @@ pub(crate) fn feel(
     near.par_iter_mut().with_min_len(64).for_each(|n| {
         let collider = &colliders.list[n.collider as usize];
         let at = positions[pairs.points[n.slot as usize] as usize];
-        n.distance = collider.distance(at);
+        n.distance = collider.felt_distance(at);
         let size = pairs.sizes[n.slot as usize];
         if n.distance < SUPPORT * size {
             let step = BLUR * size;
-            let along = |axis: DVec3| collider.distance(at + axis * step) - collider.distance(at - axis * step);
+            let along =
+                |axis: DVec3| collider.felt_distance(at + axis * step) - collider.felt_distance(at - axis * step);
             n.slope = DVec3::new(along(DVec3::X), along(DVec3::Y), along(DVec3::Z)) / (2.0 * step);
         }
     });

@@ -1,0 +1,118 @@
+//! A distance that is dear to ask for, sampled on a grid.
+//!
+//! The grid is made of bricks, which are filled when they are first asked: what a place is told depends on the place alone, not on who
+//! asks first. Between nodes the distance is trilinear, so that it is continuous; it is as exact as the shape is smooth over a cell.
+
+use super::{Bounds, Shape};
+use glam::DVec3;
+use std::sync::{Arc, OnceLock};
+
+/// Cells along the side of a brick, and nodes.
+const CELLS: usize = 8;
+const NODES: usize = CELLS + 1;
+/// Most bricks of a grid.
+const MOST: f64 = 2e6;
+/// Shapes whose distance costs less than this many simple ones are quicker without a grid.
+const DEAR: usize = 16;
+
+/// The distance of a shape on a grid.
+pub struct Baked {
+    shape: Arc<dyn Shape>,
+    origin: DVec3,
+    cell: f64,
+    /// Bricks along each axis.
+    counts: [usize; 3],
+    bricks: Vec<OnceLock<Box<[f32]>>>,
+}
+
+impl Baked {
+    /// For places within `reach` [m] of a shape, in cells of `cell` [m]; None if the shape is quick to ask or the grid would be too large.
+    pub fn new(shape: &Arc<dyn Shape>, cell: f64, reach: f64) -> Option<Self> {
+        let bounds = shape.bounds().grown(reach);
+        if shape.cost() < DEAR || !bounds.is_finite() || !(cell > 0.0 && cell.is_finite()) {
+            return None;
+        }
+        let sides = (bounds.size() / (cell * CELLS as f64)).ceil().max(DVec3::ONE);
+        if sides.element_product() > MOST {
+            return None;
+        }
+        let counts = sides.to_array().map(|n| n as usize);
+        let bricks = (0..counts.iter().product()).map(|_| OnceLock::new()).collect();
+        Some(Self { shape: shape.clone(), origin: bounds.min, cell, counts, bricks })
+    }
+
+    /// Signed distance [m].
+    pub fn distance(&self, p: DVec3) -> f64 {
+        let at = (p - self.origin) / self.cell;
+        let top = DVec3::from_array(self.counts.map(|n| (n * CELLS) as f64));
+        if !(at.cmpge(DVec3::ZERO).all() && at.cmplt(top).all()) {
+            return self.shape.distance(p);
+        }
+        let cells = at.to_array().map(|x| x as usize);
+        let [x, y, z] = cells.map(|c| c / CELLS);
+        let [nx, ny, _] = self.counts;
+        let brick = self.bricks[(z * ny + y) * nx + x].get_or_init(|| self.fill([x, y, z]));
+        let [i, j, k] = cells.map(|c| c % CELLS);
+        let part = at - at.floor();
+        let row = |j: usize, k: usize| {
+            let first = (k * NODES + j) * NODES + i;
+            let (a, b) = (f64::from(brick[first]), f64::from(brick[first + 1]));
+            a + part.x * (b - a)
+        };
+        let plane = |k: usize| {
+            let (a, b) = (row(j, k), row(j + 1, k));
+            a + part.y * (b - a)
+        };
+        let (a, b) = (plane(k), plane(k + 1));
+        a + part.z * (b - a)
+    }
+
+    /// The least that the distance of the shape can be [m]: it changes by no more than the way, which is at most 0.87 cells from a place to
+    /// the nodes around it on average.
+    pub fn least_distance(&self, p: DVec3) -> f64 {
+        self.distance(p) - 0.9 * self.cell
+    }
+
+    /// Distances at the nodes of a brick.
+    fn fill(&self, brick: [usize; 3]) -> Box<[f32]> {
+        let [x, y, z] = brick.map(|b| b * CELLS);
+        let node = |n: usize| {
+            let (i, j, k) = (n % NODES, n / NODES % NODES, n / (NODES * NODES));
+            let place = DVec3::new((x + i) as f64, (y + j) as f64, (z + k) as f64);
+            self.shape.distance(self.origin + self.cell * place) as f32
+        };
+        (0..NODES * NODES * NODES).map(node).collect()
+    }
+
+    /// Box in which it knows the distance.
+    pub fn bounds(&self) -> Bounds {
+        let size = DVec3::from_array(self.counts.map(|n| n as f64)) * (self.cell * CELLS as f64);
+        Bounds { min: self.origin, max: self.origin + size }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{MeshShape, Sphere};
+    use crate::random::Random;
+    use crate::sampling::mesh_of;
+
+    #[test]
+    fn it_tells_the_distance_of_the_shape_and_is_continuous() {
+        let mesh: Arc<dyn Shape> = Arc::new(MeshShape::new(&mesh_of(&Sphere { radius: 1.0 }, 3000)));
+        let baked = Baked::new(&mesh, 0.05, 0.3).unwrap();
+        assert!(baked.bounds().contains(DVec3::splat(1.2)));
+        for k in 0..2000 {
+            let p = 1.5 * Random::new(3, k).in_cube();
+            // Around the middle the distance has a kink.
+            let tolerance = if p.length() > 0.2 { 0.004 } else { 0.05 };
+            assert!((baked.distance(p) - mesh.distance(p)).abs() < tolerance, "{p}");
+            assert!(baked.least_distance(p) < mesh.distance(p));
+            let step = 1e-4 * Random::new(4, k).direction();
+            assert!((baked.distance(p + step) - baked.distance(p)).abs() < 2e-4, "{p}");
+        }
+        let ball: Arc<dyn Shape> = Arc::new(Sphere { radius: 1.0 });
+        assert!(Baked::new(&ball, 0.05, 0.3).is_none() && Baked::new(&mesh, 1e-9, 0.3).is_none());
+    }
+}
