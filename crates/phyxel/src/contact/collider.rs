@@ -171,12 +171,13 @@ impl Collider {
     pub fn distance(&self, position: DVec3) -> f64 {
         self.shape.distance(self.end.to_own(position))
     }
-    /// The same as far as matter feels it: of shapes that are dear to ask from a grid, see `bake`.
-    pub fn felt_distance(&self, position: DVec3) -> f64 {
+    /// The same where it is below `reach` [m], else anything above that: far places are told by a grid if there is one, see `bake`.
+    pub fn distance_within(&self, position: DVec3, reach: f64) -> f64 {
         let own = self.end.to_own(position);
-        self.baked.as_ref().map_or_else(|| self.shape.distance(own), |baked| baked.distance(own))
+        let least = self.baked.as_ref().map(|baked| baked.least_distance(own));
+        least.filter(|&least| least > reach).unwrap_or_else(|| self.shape.distance(own))
     }
-    /// Lets `felt_distance` ask a grid of cells of `cell` [m] for places within `reach` [m], if the shape is dear to ask.
+    /// Makes a grid of cells of `cell` [m] that tells places which are far from those within `reach` [m], if the shape is dear to ask.
     pub fn bake(&mut self, cell: f64, reach: f64) {
         self.baked = Baked::new(&self.shape, cell, reach).map(Arc::new);
     }
