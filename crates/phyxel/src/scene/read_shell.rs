@@ -142,26 +142,23 @@ pub(super) fn check_sheet(body: &Table, shape: &ShapeSpec, model: ModelKind, sha
     Ok(())
 }
 
-/// What scenes with shells cannot have yet.
+/// What shells cannot do: melt, and flow at any strain.
 pub(super) fn check_shells(top: &Table, scene: &Scene) -> Result<()> {
-    let Some(shell) = scene.bodies.iter().find(|b| b.model == ModelKind::Shell) else { return Ok(()) };
-    let fault = |key: &str, what: String| -> Diagnostic { top.fault_of(key, what) };
-    if let Some(other) = scene.bodies.iter().find(|b| b.material.flows() || b.material.can_melt()) {
-        let what = format!("'{}' melts or flows and would pass through the shell '{}'", other.name, shell.name);
-        return Err(fault("body", what).hint("shells beside solids and other shells only").into());
+    let shell = |name: &String| scene.bodies.iter().find(|b| b.model == ModelKind::Shell && b.name == *name);
+    let mut shells = scene.bodies.iter().filter(|b| b.model == ModelKind::Shell);
+    if let Some(soft) = shells.find(|b| b.material.flows() || b.material.can_melt()) {
+        return Err(top.fault_of("body", format!("the shell '{}' melts or flows", soft.name)).hint(LATER).into());
     }
-    let mut material = shell.material.clone();
     for (k, event) in scene.events.iter().enumerate() {
         let refused = match &event.action {
-            EventAction::Melt(_) | EventAction::Solidify(_) => true,
-            EventAction::Set { set, .. } => {
+            EventAction::Melt(name) | EventAction::Solidify(name) => shell(name).is_some(),
+            EventAction::Set { body, set } => shell(body).is_some_and(|spec| {
                 let mut rest = **set;
                 (rest.young, rest.poisson, rest.density) = (None, None, None);
                 (rest.damping, rest.smoothing, rest.friction) = (None, None, None);
                 (rest.yield_strain, rest.creep, rest.max_plastic_strain) = (None, None, None);
-                material.change(set);
-                rest != Default::default() || material.flows()
-            }
+                rest != Default::default() || flows_after(spec, scene, k)
+            }),
             _ => false,
         };
         if refused {
@@ -171,4 +168,17 @@ pub(super) fn check_shells(top: &Table, scene: &Scene) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a shell creeps at any strain once an event and those before it have changed it.
+fn flows_after(spec: &BodySpec, scene: &Scene, event: usize) -> bool {
+    let mut material = spec.material.clone();
+    for event in &scene.events[..=event] {
+        if let EventAction::Set { body, set } = &event.action
+            && *body == spec.name
+        {
+            material.change(set);
+        }
+    }
+    material.flows()
 }

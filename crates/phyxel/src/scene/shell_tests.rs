@@ -92,8 +92,9 @@ fn what_shells_cannot_have_is_refused() {
     refused(&sphere("thickness = 0.01, preset = \"wood\", law = \"weights\""), "", "grain");
     refused(&format!("{SHEET}\npatches = [ {{ region = \"none\" }} ]"), "", "none");
     refused(&format!("{}\nsampling = \"regular\"", sphere("thickness = 0.01")), "", "sampling");
-    let melting = "material = { creep = 1 }";
-    refused(SHEET, &format!("[[body]]\nshape = {{ kind = \"sphere\", radius = 1 }}\n{melting}"), "pass through");
+    let melting = "[[body]]\nshape = { kind = \"sphere\", radius = 1 }\nmaterial = { creep = 1 }";
+    let beside = format!("{melting}\n[[event]]\nat = 1\nsolidify = \"body1\"");
+    assert!(scene(SHEET, &beside).is_ok(), "what flows touches shells, and may turn solid");
     refused(SHEET, "[[event]]\nat = 1\nbody = \"body0\"\nset = { creep = 1 }", "event");
     refused(SHEET, "[[event]]\nat = 1\nmelt = \"body0\"", "event");
     refused(SHEET, "[[collider]]\nshape = { kind = \"sheet\", size = [1, 1] }", "inside");
