@@ -489,7 +489,7 @@ fn bind(
         detail: matches!(spec.surface.kind, SurfaceKind::Detail | SurfaceKind::Skin),
         inner: spec.surface.inner,
     };
-    Surface { carrier, skin, visible, mesh, manner, paint, vertices: 0 }
+    Surface { carrier, skin, visible, mesh, molten: spec.surface.molten, manner, paint, vertices: 0 }
 }
 
 /// Moves surfels from the body's frame to the world.

@@ -125,6 +125,8 @@ pub(crate) struct Surface {
     pub visible: bool,
     /// Whether the mesh around its particles is drawn.
     pub mesh: bool,
+    /// sRGB color of that mesh where matter has melted; None: that of the body.
+    pub molten: Option<[u8; 3]>,
     /// How it behaves where matter flows.
     pub manner: Manner,
     /// sRGB color at a place at rest [m]; None: nothing to tell apart.
@@ -365,6 +367,13 @@ impl World {
                 let mesh = IsoSurface::around(&out.bodies[b].positions, spacing);
                 self.surfaces[b].vertices = mesh.positions.len();
                 mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
+                if let Some(molten) = self.surfaces[b].molten {
+                    let melted = |i: usize| 1.0 - self.lattice.solidity(i).unwrap_or(1.0) as f32;
+                    let melted: Vec<f32> = body.range.clone().map(melted).collect();
+                    let parts = mesh.mean_of(&melted, &out.bodies[b].positions, spacing);
+                    let colors = &mut out.bodies[b].surfels.colors;
+                    colors.iter_mut().zip(&parts).for_each(|(c, part)| *c = mixed(*c, molten, *part));
+                }
             } else if let Surface { skin: Some(skin), carrier, vertices, .. } = &mut self.surfaces[b] {
                 let range = body.range.clone();
                 let points = Carriers {
@@ -445,6 +454,12 @@ fn point_state(deformation: DMat3, stored_strain: DMat3, law: &ElasticLaw) -> [f
     let ratio = deformation.determinant();
     let strain = SymmetricEigen::new(green).values.abs().max_element();
     [strain, von_mises(law.cauchy_stress(gradient, stored_strain)), ratio]
+}
+
+/// `part` of the second color in the first.
+fn mixed(one: [u8; 3], other: [u8; 3], part: f32) -> [u8; 3] {
+    let channel = |k: usize| f32::from(one[k]) + part * (f32::from(other[k]) - f32::from(one[k]));
+    std::array::from_fn(|k| channel(k).round() as u8)
 }
 
 fn write_body(body: &Body, points: &Points, fields: &PointFields, out: &mut BodyFrame) {

@@ -51,9 +51,9 @@ pub struct Outside {
 pub struct Geometry {
     /// Who exchanges heat with whom.
     pub network: Network,
-    /// Area of each point that is open to air and light [m²].
+    /// Area of each point that is open to air and light [m²]; none where nobody asks.
     pub exposed: Vec<f64>,
-    /// Crowding of each point.
+    /// Crowding of each point; 1 where nobody asks.
     pub crowding: Vec<Crowding>,
     valid: bool,
     /// Where the points were when their neighbors were found [m].
@@ -77,7 +77,7 @@ impl Geometry {
     pub fn update(&mut self, positions: &[DVec3], matter: &Matters, outside: &Outside, colliders: &Colliders) -> bool {
         let moved = !self.valid || self.has_moved(positions, matter);
         if moved {
-            self.find_neighbors(positions, matter);
+            self.find_neighbors(positions, matter, outside);
         }
         let search = WallSearch {
             positions,
@@ -138,13 +138,16 @@ impl Geometry {
         (0..count).any(|a| (0..a).any(|b| meet(a, b)))
     }
 
-    fn find_neighbors(&mut self, positions: &[DVec3], matter: &Matters) {
+    fn find_neighbors(&mut self, positions: &[DVec3], matter: &Matters, outside: &Outside) {
         self.found_at.clear();
         self.found_at.extend_from_slice(positions);
         self.near = Neighborhoods::with_radii(positions, &matter.radii);
         let pieces = Matter { positions, spacings: &matter.spacings, labels: &matter.labels };
         self.linker.link(&pieces, &self.near, &mut self.links);
-        self.crowding = conduction::crowding(&samples(positions, matter), &self.near);
+        self.crowding = match outside.needs_areas {
+            true => conduction::crowding(&samples(positions, matter), &self.near),
+            false => vec![Crowding { sum: 1.0, gradient: DVec3::ZERO }; positions.len()],
+        };
     }
 
     /// Conductances of pairs, walls and air.
@@ -222,7 +225,7 @@ impl Geometry {
         }
         self.contacts = words.iter().map(|w| WallContact::from_numbers(w, count)).collect::<Option<_>>()?;
         self.walls = walls;
-        self.find_neighbors(&vectors(found), matter);
+        self.find_neighbors(&vectors(found), matter, outside);
         self.connect(&vectors(connected), matter, outside);
         self.valid = true;
         Some(())

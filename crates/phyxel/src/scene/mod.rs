@@ -221,6 +221,8 @@ pub struct SurfaceSpec {
     pub pattern: Option<PatternSpec>,
     /// sRGB color of surface that appears where matter breaks; None: that of the surface around.
     pub inner: Option<[u8; 3]>,
+    /// sRGB color of what has melted; None: that of the body.
+    pub molten: Option<[u8; 3]>,
 }
 
 /// `surface.pattern`, in the frame of the body's shape.

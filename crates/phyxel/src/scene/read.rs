@@ -262,8 +262,16 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         };
         return Err(fault.hint(hint).into());
     }
+    let molten = table.maybe_color("molten")?;
+    if molten.is_some() && (kind != SurfaceKind::Mesh || model != ModelKind::Lattice) {
+        let fault = table.fault_of("molten", "only a mesh around a lattice is colored by what has melted");
+        return Err(fault
+            .hint("surface = { kind = \"mesh\", molten = \"#a8642a\" } of a body with model = \"lattice\"")
+            .into());
+    }
     let pattern = table.table("pattern")?.map(|t| read_pattern(&t)).transpose()?;
-    Ok(SurfaceSpec { kind, count: table.count("count")? as usize, pattern, inner: table.maybe_color("inner")? })
+    let (count, inner) = (table.count("count")? as usize, table.maybe_color("inner")?);
+    Ok(SurfaceSpec { kind, count, pattern, inner, molten })
 }
 
 fn read_pattern(table: &Table) -> Result<PatternSpec> {

@@ -41,7 +41,7 @@ fn small_scene_has_friendly_defaults() {
     let body = &scene.bodies[0];
     assert_eq!((body.spacing, body.points), (None, Some(2000)));
     assert_eq!((body.material.young, body.material.poisson, body.material.density), (1e5, 0.3, 1000.0));
-    let usual = SurfaceSpec { kind: SurfaceKind::Surfels, count: 20000, pattern: None, inner: None };
+    let usual = SurfaceSpec { kind: SurfaceKind::Surfels, count: 20000, pattern: None, inner: None, molten: None };
     assert_eq!(body.surface, usual);
 }
 
@@ -274,6 +274,7 @@ fn faults_say_what_where_and_what_to_try() {
     check_more("at = 1979-05-27", &["a date or time of day"]);
     check_more("scale = inf", &["inf is not a finite number"]);
     check_more("color = \"red\"", &["not a color", "#rrggbb"]);
+    check_more("surface = { molten = \"#ffffff\" }", &["only a mesh around a lattice", "body[0].surface.molten"]);
     check_more("name = 5", &["not TOML", "duplicate key"]);
     check_more("sampling = \"poison\"", &["unknown value \"poison\"", "try: \"poisson\""]);
     check_more("material = { hardening = 1e5 }", &["`hardening` has a meaning for embedded bodies only", "embedded"]);

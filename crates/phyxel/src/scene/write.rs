@@ -190,6 +190,7 @@ fn surface_keys(surface: &SurfaceSpec) -> Entries {
         entries.push(("pattern", table(keys)));
     }
     entries.extend(surface.inner.map(|c| ("inner", color(c))));
+    entries.extend(surface.molten.map(|c| ("molten", color(c))));
     entries
 }
 

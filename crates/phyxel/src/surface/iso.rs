@@ -133,6 +133,28 @@ impl IsoSurface {
         }
     }
 
+    /// The smoothed `values` of particles at each vertex; particles and spacing [m] as for `around`.
+    pub fn mean_of(&self, values: &[f32], positions: &[Vec3], spacing: f32) -> Vec<f32> {
+        let reach = REACH * spacing;
+        let usable = |(p, v): (&Vec3, &f32)| (p.is_finite() && v.is_finite()).then_some((*p, *v));
+        let (places, values): (Vec<Vec3>, Vec<f32>) = positions.iter().zip(values).filter_map(usable).unzip();
+        let bins = Bins::new(&places, reach);
+        let mean = |at: &Vec3| {
+            let home = (*at / reach).floor().as_ivec3();
+            let (mut sum, mut total) = (0.0, 0.0);
+            for offset in (0..27).map(|k| IVec3::new(k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1)) {
+                for &i in bins.bin(home + offset) {
+                    let near = (1.0 - places[i as usize].distance_squared(*at) / (reach * reach)).max(0.0);
+                    let weight = near * near * near;
+                    sum += weight * values[i as usize];
+                    total += weight;
+                }
+            }
+            if total > 0.0 { sum / total } else { 0.0 }
+        };
+        self.positions.par_iter().map(mean).collect()
+    }
+
     /// Surfels at the vertices, large enough to cover what lies between them.
     pub fn write_surfels(&self, spacing: f32, color: [u8; 3], out: &mut Surfels) {
         // The farthest corner of a triangle of two cells' diagonals is covered from three sides.
@@ -405,6 +427,22 @@ mod tests {
         let even = sites.filter(|(x, y, z)| (x + y + z) % 2 == 0);
         let places = even.map(|(x, y, z)| Vec3::new(x as f32, y as f32, z as f32) * spacing / 2f32.sqrt());
         places.filter(|p| p.length() < radius).map(|p| p + center).collect()
+    }
+
+    #[test]
+    fn vertices_have_the_mean_of_the_values_around_them() {
+        let places = ball(0.2, 0.02, Vec3::ZERO);
+        let surface = IsoSurface::around(&places, 0.02);
+        let lower: Vec<f32> = places.iter().map(|p| if p.y < 0.0 { 1.0 } else { 0.0 }).collect();
+        let means = surface.mean_of(&lower, &places, 0.02);
+        assert_eq!(means.len(), surface.positions.len());
+        for (p, mean) in surface.positions.iter().zip(&means) {
+            assert!((0.0..=1.0).contains(mean));
+            assert!(p.y < 0.045 || *mean == 0.0, "{p} {mean}");
+            assert!(p.y > -0.045 || (*mean - 1.0).abs() < 1e-5, "{p} {mean}");
+        }
+        // Nobody near: nothing to say.
+        assert!(surface.mean_of(&[1.0], &[Vec3::splat(9.0)], 0.02).iter().all(|m| *m == 0.0));
     }
 
     #[test]

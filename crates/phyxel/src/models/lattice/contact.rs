@@ -49,24 +49,32 @@ impl Contacts {
     /// which they near each other by `travel` [m]. Pairs that were listed before remember their drag.
     pub fn find(&mut self, particles: &Particles, bonds: &Bonds, lists: &Lists, sites: &Sites, travel: f64) {
         let phases = &particles.phases;
-        let touching = |i: usize| {
-            let near = |&&j: &&u32| {
-                let j = j as usize;
-                // Within one object nothing nears anything by more than the lists foresee.
-                let travel = if particles.objects[i] == particles.objects[j] { 0.0 } else { travel };
-                phases[j].is_bound() && lists.may_come_within(i, j, sites.spacing + travel) && !bonds.joins(i, j)
-            };
-            let bound = phases[i].is_bound();
-            lists.of(i).iter().filter(move |_| bound).filter(near).copied().collect::<Vec<u32>>()
+        let near = |i: usize, j: usize| {
+            // Within one object nothing nears anything by more than the lists foresee.
+            let travel = if particles.objects[i] == particles.objects[j] { 0.0 } else { travel };
+            phases[j].is_bound() && lists.may_come_within(i, j, sites.spacing + travel) && !bonds.joins(i, j)
         };
-        let rows: Vec<Vec<u32>> = (0..particles.len()).into_par_iter().with_min_len(CHUNK).map(touching).collect();
         let before = std::mem::take(self);
-        self.energies = before.energies.clone();
+        let found = |chunk: usize| {
+            let (mut others, mut ends, mut drags) = (Vec::new(), Vec::with_capacity(CHUNK), Vec::new());
+            for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(particles.len()) {
+                let first = others.len();
+                if phases[i].is_bound() {
+                    others.extend(lists.of(i).iter().filter(|j| near(i, **j as usize)));
+                }
+                drags.extend(others[first..].iter().map(|&j| before.drag(i, j)));
+                ends.push(others.len());
+            }
+            (others, ends, drags)
+        };
+        let chunks: Vec<_> = (0..particles.len().div_ceil(CHUNK)).into_par_iter().map(found).collect();
+        self.energies = before.energies;
         self.starts.push(0);
-        for (i, row) in rows.iter().enumerate() {
-            self.others.extend_from_slice(row);
-            self.drags.extend(row.iter().map(|&j| before.drag(i, j)));
-            self.starts.push(self.others.len() as u32);
+        for (others, ends, drags) in &chunks {
+            let first = self.others.len();
+            self.starts.extend(ends.iter().map(|end| (first + end) as u32));
+            self.others.extend_from_slice(others);
+            self.drags.extend_from_slice(drags);
         }
     }
 

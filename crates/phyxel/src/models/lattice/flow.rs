@@ -5,6 +5,7 @@ use super::LatticeModel;
 use super::liquid::kernel::pressure_force;
 use super::liquid::{Dimensions, Liquid, Particle, Pressure, SUPPORT};
 use super::particles::Phase;
+use super::vicinity::Vicinity;
 use crate::contact::Colliders;
 use crate::points::Points;
 use glam::DVec3;
@@ -19,6 +20,9 @@ const TOLERANCE: f64 = 1e-4;
 const SOUND: f64 = 10.0;
 /// Kinematic viscosity that smooths motion between neighbors, over spacing times the speed of a fall by a spacing.
 const SMOOTHING: f64 = 0.05;
+
+/// Time in which matter that is too dense goes apart by a spacing where nothing else says how fast [s].
+const LONGEST_WAIT: f64 = 0.1;
 
 /// Contact radius of liquid particles with colliders, in spacings: nearer than the pressure lets them.
 pub const LIQUID_RADIUS: f64 = 0.25;
@@ -82,6 +86,17 @@ impl LatticeModel {
         flows.fold(0.0, square).sqrt()
     }
 
+    /// Speed with which matter that is too dense goes apart at most [m/s]: that of a fall by a spacing, or its own.
+    fn haste(&self, points: &Points, gravity: DVec3) -> f64 {
+        let spacing = self.sites.as_ref().map_or(1.0, |s| s.spacing);
+        let flows = self.particles.members.iter().zip(&self.particles.phases).filter(|(_, p)| **p == Phase::Liquid);
+        let (sum, count) = flows.fold((0.0, 0.0), |(sum, count), (&i, _)| {
+            (sum + points.velocities[i as usize].length_squared(), count + 1.0)
+        });
+        let fall = 2.0 * gravity.length() * spacing;
+        (sum / f64::max(count, 1.0)).max(fall).sqrt().max(spacing / LONGEST_WAIT)
+    }
+
     /// Ten times the speed that matter has or would have after a fall by its height.
     fn sound(&self, points: &Points, gravity: DVec3, fastest: f64) -> f64 {
         let height = |i: &u32| points.positions[*i as usize].dot(gravity);
@@ -104,12 +119,18 @@ impl LatticeModel {
         let (spacing, volume) = (sites.spacing, sites.cell_volume);
         let pressure = match self.explicit_liquid {
             true => Pressure::Sound(self.sound(points, gravity, self.fastest_liquid(points))),
-            false => Pressure::Solve { tolerance: TOLERANCE },
+            false => Pressure::Solve { tolerance: TOLERANCE, haste: self.haste(points, gravity) },
         };
         let smoothing = SMOOTHING * spacing * (gravity.length() * spacing).sqrt();
         let Self { liquid, particles, matters, .. } = self;
         let liquid = liquid.get_or_insert_with(|| Box::new(Liquid::new(dimensions, spacing)));
-        let members: Vec<u32> = (0..particles.len() as u32).collect();
+        let place = |k: usize| points.positions[particles.members[k] as usize];
+        let flows = |k: usize| particles.phases[k] == Phase::Liquid;
+        let members = Vicinity::new((0..particles.len()).filter(|k| flows(*k)).map(place), SUPPORT * spacing).members(
+            particles.len(),
+            place,
+            flows,
+        );
         let particle = |k: u32| {
             let k = k as usize;
             let matter = &matters[particles.kinds[k] as usize];

@@ -13,6 +13,8 @@ pub struct Lists {
     near: Neighborhoods,
     /// Positions at which the lists were made [m].
     anchors: Vec<DVec3>,
+    /// Whose neighbors were wanted then; the others have none.
+    listed: Vec<bool>,
     skin: f64,
 }
 
@@ -27,12 +29,15 @@ impl Lists {
             let own = (0..positions.len()).filter(|i| wanted(*i));
             let (sum, count) = own.fold((DVec3::ZERO, 0.0), |(sum, count), i| (sum + way(i), count + 1.0));
             let common = sum / f64::max(count, 1.0);
-            if (0..positions.len()).all(|i| (way(i) - common).length_squared() <= limit || !wanted(i)) {
+            let lasts = |i: usize| self.listed[i] && (way(i) - common).length_squared() <= limit;
+            if (0..positions.len()).all(|i| lasts(i) || !wanted(i)) {
                 return false;
             }
         }
         self.skin = SKIN * spacing;
-        self.near = Neighborhoods::within_radius(positions, reach + self.skin);
+        self.listed.clear();
+        self.listed.extend((0..positions.len()).map(wanted));
+        self.near = among(positions, &self.listed, reach + self.skin);
         self.anchors.clear();
         self.anchors.extend_from_slice(positions);
         true
@@ -57,6 +62,26 @@ impl Lists {
     }
 }
 
+/// Neighbors within `radius` [m] of those and among those that are wanted.
+fn among(positions: &[DVec3], wanted: &[bool], radius: f64) -> Neighborhoods {
+    let members: Vec<u32> = (0..positions.len() as u32).filter(|i| wanted[*i as usize]).collect();
+    if members.len() == positions.len() {
+        return Neighborhoods::within_radius(positions, radius);
+    }
+    let places: Vec<DVec3> = members.iter().map(|i| positions[*i as usize]).collect();
+    let found = Neighborhoods::within_radius(&places, radius);
+    let mut starts = Vec::with_capacity(positions.len() + 1);
+    let mut rows = 0;
+    starts.push(0);
+    for wanted in wanted {
+        rows += usize::from(*wanted);
+        starts.push(found.starts[rows]);
+    }
+    // Numbers ascend among the members as among all.
+    let neighbors = found.neighbors.iter().map(|k| members[*k as usize]).collect();
+    Neighborhoods { starts, neighbors }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +102,15 @@ mod tests {
         assert!(lists.update(&positions, 1.0, 1.0, |_| true));
         lists.forget();
         assert!(lists.update(&positions, 1.0, 1.0, |_| true));
+    }
+    #[test]
+    fn who_is_not_wanted_has_no_neighbors_until_it_is() {
+        let positions: Vec<DVec3> = (0..6).map(|i| DVec3::X * f64::from(i)).collect();
+        let mut lists = Lists::default();
+        assert!(lists.update(&positions, 1.0, 1.0, |i| i != 2 && i != 3));
+        assert_eq!([lists.of(1), lists.of(2), lists.of(3), lists.of(4)], [&[0][..], &[], &[], &[5]]);
+        assert!(!lists.update(&positions, 1.0, 1.0, |i| i != 2 && i != 3));
+        assert!(lists.update(&positions, 1.0, 1.0, |i| i != 3));
+        assert_eq!([lists.of(1), lists.of(2), lists.of(3), lists.of(4)], [&[0, 2][..], &[1], &[], &[5]]);
     }
 }

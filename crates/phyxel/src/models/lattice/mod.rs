@@ -29,6 +29,7 @@ mod sampling;
 mod sites;
 mod squeeze;
 mod state;
+mod vicinity;
 mod volume;
 
 #[cfg(test)]

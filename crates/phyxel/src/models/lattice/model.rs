@@ -293,22 +293,19 @@ impl LatticeModel {
     /// by nearness; single particles count.
     pub fn count_pieces(&self, body: usize) -> Option<usize> {
         let range = self.parts[self.part(body)?].1.clone();
+        let reach = JOINED * self.sites.as_ref()?.spacing;
+        let near = Neighborhoods::within_radius(&self.particles.positions[range.clone()], reach);
         if !self.has_bound() {
-            let reach = JOINED * self.sites.as_ref()?.spacing;
-            let near = Neighborhoods::within_radius(&self.particles.positions[range.clone()], reach);
             return Some(crate::measure::count_pieces(range.len(), |i| near.of(i)));
         }
         let mut groups = Groups::new(range.len());
         for i in range.clone() {
+            let own = i - range.start;
             for &j in self.bonds.of(i).iter().filter(|j| **j != NOBODY && range.contains(&(**j as usize))) {
-                groups.unite((i - range.start) as u32, j - range.start as u32);
+                groups.unite(own as u32, j - range.start as u32);
             }
-            let near = if self.particles.phases[i].is_bound() { &[][..] } else { self.lists.of(i) };
-            for &j in near.iter().filter(|j| range.contains(&(**j as usize))) {
-                let distance = self.particles.positions[i].distance(self.particles.positions[j as usize]);
-                if self.sites.as_ref().is_some_and(|s| distance < JOINED * s.spacing) {
-                    groups.unite((i - range.start) as u32, j - range.start as u32);
-                }
+            if !self.particles.phases[i].is_bound() {
+                near.of(own).for_each(|j| groups.unite(own as u32, j as u32));
             }
         }
         Some(groups.count())

@@ -159,6 +159,12 @@ pub(in crate::scene) static SURFACE: Section = section(
             "the color of the surface around",
             "Color of surface that appears where a detail surface breaks.",
         ),
+        absent(
+            "molten",
+            Kind::Color,
+            "the color of the body",
+            "Color of what has melted, where the surface is a mesh around a lattice.",
+        ),
     ],
 );
 

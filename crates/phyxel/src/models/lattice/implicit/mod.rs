@@ -88,9 +88,13 @@ pub struct Solver {
     residuals: Vec<DVec3>,
     /// Forces of contact and colliders: at the positions of the last round, at the end of it as its matrix has them [N].
     outside: Vec<DVec3>,
+    /// Change of the last round [m], by particle.
     change: Vec<DVec3>,
-    /// One over the diagonal of the matrix.
+    /// The linear system by rows: right side, solution, one over the diagonal, free directions.
+    right: Vec<DVec3>,
+    solution: Vec<DVec3>,
     diagonal: Vec<f64>,
+    free_rows: Vec<DVec3>,
     /// 1 where a direction is free, 0 where a pin holds it.
     free: Vec<DVec3>,
     /// Touches by particle.
@@ -157,6 +161,7 @@ impl Solver {
         let dt = around.dt;
         model.particles.gather(points);
         self.begin(model, points, around);
+        self.find_stopped(model);
         self.system.build(model, dt);
         let mut size = self.choose_start(model, dt);
         let mut report = Report::default();
@@ -179,16 +184,11 @@ impl Solver {
             let LatticeModel { sites: Some(sites), particles, matters, contacts, .. } = &mut *model else { break };
             let turning = TURNING[(report.rounds / 4 + doubts).min(3)];
             self.system.weigh(&Touching { particles, sites, matters, dt }, contacts, &self.touches, turning);
-            let Self { system, free, diagonal, residuals, change, work, .. } = &mut *self;
-            system.invert_diagonal(diagonal);
-            let apply = |p: &[DVec3], out: &mut [DVec3]| system.apply(p, free, out);
-            let precondition = |i: usize, r: DVec3| r * diagonal[i];
             let stop = if report.rounds == 1 { FIRST_STOP } else { STOP };
-            let outcome = solve(apply, precondition, residuals, change, stop, work);
-            report.iterations += outcome.iterations;
-            let square: f64 = change.iter().map(|d| d.length_squared()).sum();
+            report.iterations += self.find_change(stop);
+            let square: f64 = self.solution.iter().map(|d| d.length_squared()).sum();
             if !square.is_finite() {
-                self.change.fill(DVec3::ZERO);
+                self.stand_still();
                 break;
             }
             particles.positions.iter_mut().zip(&self.change).for_each(|(x, d)| *x += *d);
@@ -200,10 +200,35 @@ impl Solver {
         }
         if way < 1.0 {
             self.find_residuals(model, dt);
-            self.change.fill(DVec3::ZERO);
+            self.stand_still();
         }
         self.finish(model, points, around, reactions);
         report
+    }
+
+    /// Solves for the change of a round, up to `stop`; returns the iterations that it took.
+    fn find_change(&mut self, stop: Stop) -> usize {
+        let Self { system, free, free_rows, diagonal, residuals, right, solution, change, work, .. } = self;
+        system.invert_diagonal(diagonal);
+        right.clear();
+        right.extend(system.rows.iter().map(|i| residuals[*i as usize]));
+        free_rows.clear();
+        free_rows.extend(system.rows.iter().map(|i| free[*i as usize]));
+        let apply = |p: &[DVec3], out: &mut [DVec3]| system.apply(p, free_rows, out);
+        let precondition = |k: usize, r: DVec3| r * diagonal[k];
+        let outcome = solve(apply, precondition, right, solution, stop, work);
+        change.clear();
+        change.resize(free.len(), DVec3::ZERO);
+        for (&i, way) in system.rows.iter().zip(&*solution) {
+            change[i as usize] = *way;
+        }
+        outcome.iterations
+    }
+
+    /// Takes the last change for none.
+    fn stand_still(&mut self) {
+        self.change.fill(DVec3::ZERO);
+        self.solution.fill(DVec3::ZERO);
     }
 
     /// Root of the mean square of the ways that `bound` particles have gone in this step [m].
@@ -274,38 +299,28 @@ impl Solver {
         self.particles_of.get(point).filter(|k| **k != NOBODY).map(|k| *k as usize)
     }
 
-    /// Begins where matter coasts to, or where it would go by its velocity before this step's forces: what falls is found
-    /// by the first, what rests by the second. Finds the residuals there and returns their size.
+    /// Begins where pieces coast to, or, if something stands in the way of them, where they would go by their velocity before this step's
+    /// forces: what falls is found by the first, what rests by the second. Finds the residuals there and returns their size.
     fn choose_start(&mut self, model: &mut LatticeModel, dt: f64) -> f64 {
-        let alone = self.touches.is_empty() && model.contacts.is_empty() && !self.motions.iter().any(|m| m.held);
-        let kept = model.particles.rotations.clone();
-        let mut best = f64::INFINITY;
-        for by_velocity in [false, true] {
-            self.place(model, dt, by_velocity);
-            model.particles.rotations.clone_from(&kept);
-            self.find_residuals(model, dt);
-            let size = self.residual_size(&model.particles);
-            if alone || (by_velocity && size <= best) {
-                return size;
-            }
-            best = size;
+        let velocities = &model.particles.velocities;
+        for (i, x) in model.particles.positions.iter_mut().enumerate() {
+            let rests = model.pieces.label(i).is_some_and(|piece| self.motions[piece].stopped);
+            let kick = if rests { (self.before[i] - velocities[i]) * dt * self.free[i] } else { DVec3::ZERO };
+            *x = self.predicted[i] + kick;
         }
-        self.place(model, dt, false);
-        model.particles.rotations.clone_from(&kept);
         self.find_residuals(model, dt);
-        best
+        self.residual_size(&model.particles)
     }
 
-    fn place(&self, model: &mut LatticeModel, dt: f64, by_velocity: bool) {
-        let velocities = &model.particles.velocities;
-        let pieces = &model.pieces;
-        for (i, x) in model.particles.positions.iter_mut().enumerate() {
-            let kick = if by_velocity && pieces.label(i).is_some() {
-                (self.before[i] - velocities[i]) * dt * self.free[i]
-            } else {
-                DVec3::ZERO
-            };
-            *x = self.predicted[i] + kick;
+    /// Takes note of the pieces that are held, touch a collider or another piece, or lie in the liquid.
+    fn find_stopped(&mut self, model: &LatticeModel) {
+        let LatticeModel { particles, pieces, contacts, .. } = model;
+        let liquid = model.has_liquid();
+        self.motions.iter_mut().for_each(|m| m.stopped = m.held || liquid);
+        let touched = self.touches.iter().map(Pressed::particle);
+        let near = (0..particles.len()).filter(|i| !contacts.row(*i).is_empty());
+        for piece in touched.chain(near).filter_map(|i| pieces.label(i)) {
+            self.motions[piece].stopped = true;
         }
     }
 
@@ -354,8 +369,8 @@ impl Solver {
         let dt = around.dt;
         reactions.fill(DVec3::ZERO);
         // What pieces feel from each other and from colliders.
-        for (i, outside) in self.outside.iter_mut().enumerate() {
-            *outside -= self.system.of_contacts(i, &self.change);
+        for (k, &i) in self.system.rows.iter().enumerate() {
+            self.outside[i as usize] -= self.system.of_contacts(k, &self.solution);
         }
         for (k, touch) in self.touches.iter().enumerate() {
             let given = self.system.of_touch(k, self.change[touch.particle()]);

@@ -14,6 +14,8 @@ pub struct Motion {
     coasted: DVec3,
     /// Whether a pin holds a part of it: then momenta are the pin's.
     pub held: bool,
+    /// Whether something stands in its way.
+    pub stopped: bool,
     mass: f64,
     first: DVec3,
     force: DVec3,
@@ -36,6 +38,7 @@ impl Motion {
             turn: exponential(rigid.spin * dt),
             coasted: rigid.center + rigid.velocity * dt,
             held: false,
+            stopped: false,
             mass: 0.0,
             first: DVec3::ZERO,
             force: DVec3::ZERO,

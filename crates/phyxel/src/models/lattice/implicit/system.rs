@@ -7,7 +7,7 @@
 use super::touch::Pressed;
 use crate::linalg::{outer, trace};
 use crate::models::lattice::contact::{Contacts, Touching};
-use crate::models::lattice::particles::{NOBODY, Particles};
+use crate::models::lattice::particles::NOBODY;
 use crate::models::lattice::{LatticeModel, forces};
 use glam::{DMat3, DVec3, Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
@@ -17,10 +17,15 @@ const CHUNK: usize = 256;
 /// Part of its trace that is added to the diagonal of a neighborhood's inertia: few neighbors have a free axis.
 const FLOOR: f64 = 1e-6;
 
-/// Rows of the matrix, in f32: what it is used for needs no more than a few digits.
+/// Rows of the matrix, in f32: what it is used for needs no more than a few digits. It has rows for those particles alone that are held by bonds
+/// or contacts, numbered among themselves: what has melted costs nothing.
 #[derive(Debug, Clone, Default)]
 pub struct System {
-    /// Who sits in which slot and how stiffly; as many per particle as there are slots, the empty ones hold itself with weight 0.
+    /// The particle of each row.
+    pub rows: Vec<u32>,
+    /// The row of each particle; `NOBODY`: none.
+    places: Vec<u32>,
+    /// Who sits in which slot and how stiffly; as many per row as there are slots, the empty ones hold itself with weight 0.
     own: Vec<Bond>,
     /// Slots l of the lattice in the order of the rows, each followed by the one on the other side [m].
     slots: Vec<Vec3>,
@@ -107,7 +112,9 @@ impl System {
             let crush = if near { matter.crush } else { 0.0 };
             (0.5 * matter.stiffness * solidity * (sites.weights[s] + crush)) as f32
         };
-        let count = particles.len();
+        self.number(model);
+        let (rows, places) = (&self.rows, &self.places);
+        let count = rows.len();
         let facing = |i: usize, s: usize, j: usize| bonds.of(j)[sites.opposite[s]] == i as u32;
         let first = (0..sites.len()).filter(|s| *s < sites.opposite[*s]);
         let order: Vec<usize> = first.flat_map(|s| [s, sites.opposite[s]]).collect();
@@ -115,29 +122,30 @@ impl System {
         self.slots.extend(order.iter().map(|s| sites.slots[*s].as_vec3()));
         let (slots, own) = (bonds.slots, &mut self.own);
         own.resize(count * slots, Bond { other: 0, weight: 0.0, back: 0.0 });
-        own.par_chunks_mut(slots).with_min_len(CHUNK).enumerate().for_each(|(i, row)| {
+        own.par_chunks_mut(slots).with_min_len(CHUNK).enumerate().for_each(|(k, row)| {
+            let i = rows[k] as usize;
             for (&s, bond) in order.iter().zip(row) {
-                *bond = Bond { other: i as u32, weight: 0.0, back: 0.0 };
+                *bond = Bond { other: k as u32, weight: 0.0, back: 0.0 };
                 let j = bonds.of(i)[s];
                 if j != NOBODY {
-                    let k = j as usize;
-                    let back = if facing(i, s, k) { weight(k, sites.opposite[s], i) } else { 0.0 };
-                    *bond = Bond { other: j, weight: weight(i, s, k), back };
+                    let j = j as usize;
+                    let back = if facing(i, s, j) { weight(j, sites.opposite[s], i) } else { 0.0 };
+                    *bond = Bond { other: places[j], weight: weight(i, s, j), back };
                 }
             }
         });
         self.bonded.clear();
-        self.bonded.extend((0..count).map(|i| bonds.of(i).iter().any(|j| *j != NOBODY)));
+        self.bonded.extend(rows.iter().map(|i| bonds.of(*i as usize).iter().any(|j| *j != NOBODY)));
         let Rows { starts, entries } = &mut self.incoming;
         starts.clear();
         entries.clear();
         starts.push(0);
-        for i in 0..count {
+        for i in rows.iter().map(|i| *i as usize) {
             for &(j, slot) in bonds.incoming.of(i) {
-                let (k, s) = (j as usize, usize::from(slot));
+                let (j, s) = (j as usize, usize::from(slot));
                 // Those that face a slot of this one are with it.
-                if !facing(k, s, i) {
-                    entries.push(Entry { other: j, slot: sites.slots[s].as_vec3(), weight: weight(k, s, i) });
+                if !facing(j, s, i) {
+                    entries.push(Entry { other: places[j], slot: sites.slots[s].as_vec3(), weight: weight(j, s, i) });
                 }
             }
             starts.push(entries.len() as u32);
@@ -169,29 +177,45 @@ impl System {
         let all = (0..count).into_par_iter().with_min_len(CHUNK);
         all.map(neighborhood).collect_into_vec(&mut self.neighborhoods);
         self.masses.clear();
-        self.masses.extend(particles.masses.iter().map(|m| m / (dt * dt)));
+        self.masses.extend(self.rows.iter().map(|i| particles.masses[*i as usize] / (dt * dt)));
         self.contacts.touched.clear();
         self.contacts.touched.resize(model.contacts.len(), false);
+    }
+
+    /// Gives rows to all that are bound, or in a bond or a contact of somebody.
+    fn number(&mut self, model: &LatticeModel) {
+        let LatticeModel { particles, bonds, contacts, .. } = model;
+        let held = |i: usize| {
+            let bonded = !bonds.incoming.of(i).is_empty() || bonds.of(i).iter().any(|j| *j != NOBODY);
+            particles.phases[i].is_bound() || bonded || !contacts.row(i).is_empty()
+        };
+        self.rows.clear();
+        self.rows.extend((0..particles.len()).filter(|i| held(*i)).map(|i| i as u32));
+        self.places.clear();
+        self.places.resize(particles.len(), NOBODY);
+        for (k, &i) in self.rows.iter().enumerate() {
+            self.places[i as usize] = k as u32;
+        }
     }
 
     /// Takes in rotations and what touches at the present positions; `turning`: part of the turns that counts.
     pub fn weigh(&mut self, touching: &Touching, contacts: &Contacts, touches: &[Pressed], turning: f64) {
         let Touching { particles, dt, .. } = *touching;
         self.turning = turning as f32;
-        let rotations = particles.rotations.par_iter().with_min_len(CHUNK);
-        rotations.map(|r| single(*r)).collect_into_vec(&mut self.rotations);
-        self.contacts.find(touching, contacts);
+        let rotations = self.rows.par_iter().with_min_len(CHUNK);
+        rotations.map(|i| single(particles.rotations[*i as usize])).collect_into_vec(&mut self.rotations);
+        self.contacts.find(touching, contacts, &self.rows, &self.places);
         self.touches.clear();
         for touch in touches {
             let weights = touch.weights(particles.velocities[touch.particle()], dt);
-            self.touches.push((touch.particle(), touch.touch.normal, weights));
+            self.touches.push((self.places[touch.particle()] as usize, touch.touch.normal, weights));
         }
-        self.find_diagonal(particles);
+        self.find_diagonal();
     }
 
-    fn find_diagonal(&mut self, particles: &Particles) {
+    fn find_diagonal(&mut self) {
         self.diagonal.clear();
-        for i in 0..particles.len() {
+        for i in 0..self.rows.len() {
             let contacts = self.contacts.of(i).iter().map(|(_, _, [along, across])| along.max(*across)).sum::<f64>();
             self.diagonal.push(self.masses[i] + self.stiffness[i] + contacts);
         }
@@ -200,7 +224,7 @@ impl System {
         }
     }
 
-    /// Writes the matrix times `p` for all free directions.
+    /// Writes the matrix times `p` for all free directions; entries by row.
     pub fn apply(&mut self, p: &[DVec3], free: &[DVec3], out: &mut [DVec3]) {
         let Self {
             own, slots, incoming, bonded, neighborhoods, rotations, turns, ways, contacts, touches, masses, ..
@@ -261,7 +285,7 @@ impl System {
         }
     }
 
-    /// What the contacts of a particle take from their force when all move by `ways` [N].
+    /// What the contacts of a row take from their force when all rows move by `ways` [N].
     pub fn of_contacts(&self, i: usize, ways: &[DVec3]) -> DVec3 {
         let pair = |&(j, normal, weights): &(u32, DVec3, [f64; 2])| pull(ways[i] - ways[j as usize], normal, weights);
         self.contacts.of(i).iter().map(pair).sum()
@@ -286,17 +310,17 @@ impl Pairs {
     }
 
     /// Pairs that touch, or did before in this step.
-    fn find(&mut self, touching: &Touching, contacts: &Contacts) {
+    fn find(&mut self, touching: &Touching, contacts: &Contacts, rows: &[u32], places: &[u32]) {
         self.starts.clear();
         self.entries.clear();
         self.starts.push(0);
-        for i in 0..touching.particles.len() {
+        for i in rows.iter().map(|i| *i as usize) {
             for k in contacts.row(i) {
                 let j = contacts.other(k);
                 let weights = touching.weights(i, j, contacts.drag_of(k), self.touched[k]);
                 if let Some((normal, weights)) = weights {
                     self.touched[k] = true;
-                    self.entries.push((j as u32, normal, weights));
+                    self.entries.push((places[j], normal, weights));
                 }
             }
             self.starts.push(self.entries.len() as u32);

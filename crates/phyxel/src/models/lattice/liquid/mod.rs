@@ -32,8 +32,11 @@ use search::{Chunk, Found, Sorted};
 use tension::Pull;
 use walls::{Reach, Touch};
 
-/// Part of an excess of density that a step takes away.
+/// Part of an excess of density that a step takes away ...
 const CORRECTION: f32 = 0.5;
+/// ... and its largest rate, in the speed of the correction over the support. What has been pushed into each other during long steps would be thrown apart by a
+/// short one.
+const HASTE: f64 = 3.0;
 /// Most iterations of the pressure in a step.
 const MOST_ITERATIONS: usize = 200;
 /// Diagonals below this part of that of the lattice mean a point without neighbors.
@@ -63,6 +66,8 @@ pub enum Pressure {
     Solve {
         /// Mean error of the density over the density at rest.
         tolerance: f64,
+        /// Speed with which matter that is too dense goes apart at most [m/s].
+        haste: f64,
     },
     /// From the density by a speed of sound [m/s].
     Sound(f64),
@@ -220,7 +225,9 @@ impl Liquid {
         report.pressure = solved;
         report.pressure_work = match pressure {
             Pressure::Sound(_) => work,
-            Pressure::Solve { .. } => self.correction_work() + solved.slack * self.unit_energy(reference, dt),
+            Pressure::Solve { haste, .. } => {
+                self.correction_work(self.most_correction(haste, dt)) + solved.slack * self.unit_energy(reference, dt)
+            }
         };
         let out = self.velocities.iter().zip(&start);
         for (&i, (v, before)) in self.order.iter().zip(out) {
@@ -252,11 +259,15 @@ impl Liquid {
     }
 
     /// Pressure times the volume that is given back [J].
-    fn correction_work(&self) -> f64 {
-        let part = f64::from(CORRECTION);
-        let one =
-            |(c, (p, &i)): (f64, (&Particle, &u32))| part * (c - 1.0).max(0.0) * p.volume * self.pressures[i as usize];
+    fn correction_work(&self, most: f32) -> f64 {
+        let given = |density: f64| f64::from(corrected((density - 1.0) as f32, most).max(0.0));
+        let one = |(c, (p, &i)): (f64, (&Particle, &u32))| given(c) * p.volume * self.pressures[i as usize];
         self.densities().zip(self.particles.iter().zip(&self.order)).map(one).sum()
+    }
+
+    /// Largest part of the density that a step of `dt` [s] takes away.
+    fn most_correction(&self, haste: f64, dt: f64) -> f32 {
+        (HASTE * haste * dt / self.support) as f32
     }
 
     fn load(&mut self, velocities: &[DVec3], reference: f64) {
@@ -324,7 +335,11 @@ impl Liquid {
     fn press(&mut self, pressure: Pressure, reference: f64, dt: f64) -> (Solved, f64) {
         let per_speed = dt / self.support;
         let unit = reference / (per_speed * per_speed);
-        self.fill_cells(per_speed as f32);
+        let most = match pressure {
+            Pressure::Solve { haste, .. } => self.most_correction(haste, dt),
+            Pressure::Sound(_) => f32::INFINITY,
+        };
+        self.fill_cells(per_speed as f32, most);
         self.pressures
             .resize(self.pressures.len().max(1 + self.order.iter().copied().max().unwrap_or(0) as usize), 0.0);
         self.scaled.clear();
@@ -337,7 +352,7 @@ impl Liquid {
                     if cell.per_diagonal > 0.0 { stiffness * c.max(0.0) / cell.lightness } else { 0.0 }
                 }));
             }
-            Pressure::Solve { tolerance } => {
+            Pressure::Solve { tolerance, .. } => {
                 let known = &self.pressures;
                 self.scaled.extend(self.order.iter().map(|&i| (known[i as usize] / unit) as f32));
                 solved = self.solver.solve(&self.chunks, &self.cells, &mut self.scaled, tolerance, MOST_ITERATIONS);
@@ -363,7 +378,7 @@ impl Liquid {
     }
 
     /// Gradients, diagonals and the density after the step without pressure.
-    fn fill_cells(&mut self, per_speed: f32) {
+    fn fill_cells(&mut self, per_speed: f32, most: f32) {
         let Sorted { x, y, z, volumes } = &self.sorted;
         let velocities = &self.velocities;
         self.records.clear();
@@ -387,7 +402,7 @@ impl Liquid {
             let gradient = inner + wall;
             let flow = inner.dot(u) - at.dot(Vec3::new(sum[4], sum[5], sum[6])) + sum[7];
             let dense = found[s].density + behind[s][3] - 1.0;
-            let dense = if dense > 0.0 { CORRECTION * dense } else { dense };
+            let dense = corrected(dense, most);
             let lightness = 1.0 / heaviness[s];
             let diagonal = lightness * gradient.length_squared() + lightest * volumes[s] * found[s].stiffness;
             *cell = Cell {
@@ -405,4 +420,9 @@ impl Liquid {
             [0.0; 2]
         });
     }
+}
+
+/// What a step takes away of an excess of density, `most` at most; what is missing counts whole.
+fn corrected(excess: f32, most: f32) -> f32 {
+    if excess > 0.0 { (CORRECTION * excess).min(most) } else { excess }
 }

@@ -66,7 +66,7 @@ impl Tank {
             viscosity: 0.0,
             tension: 0.0,
             gravity: DVec3::new(0.0, -9.81, 0.0),
-            pressure: Pressure::Solve { tolerance: 1e-4 },
+            pressure: Pressure::Solve { tolerance: 1e-4, haste: f64::INFINITY },
             iterations: 0,
             steps: 0,
         }

@@ -231,3 +231,24 @@ fn odd_matter_has_a_defined_answer() {
     assert!((0..5).all(finite), "{:?}", tank.points.velocities);
     Tank::new(Dimensions::Two, 0.02, &[], &[]).step(0.001);
 }
+
+#[test]
+fn what_is_too_dense_is_not_thrown_apart_by_short_steps() {
+    // A crowd a third too dense, as long steps with solid matter among the liquid may leave it.
+    let d = 0.1;
+    let places: Vec<DVec3> = block(Dimensions::Three, d, 0.3).iter().map(|p| 0.9 * *p).collect();
+    let fastest = |haste: f64, dt: f64| {
+        let mut tank = Tank::new(Dimensions::Three, d, &places, &[]);
+        (tank.gravity, tank.pressure) = (DVec3::ZERO, Pressure::Solve { tolerance: 1e-4, haste });
+        tank.step(dt);
+        tank.points.velocities.iter().map(|v| v.length()).fold(0.0, f64::max)
+    };
+    // Without a bound it goes with the inverse of the step.
+    assert!(fastest(f64::INFINITY, 1e-4) > 50.0);
+    for dt in [1e-4, 1e-3] {
+        let speed = fastest(1.0, dt);
+        assert!((0.2..5.0).contains(&speed), "{speed} at {dt}");
+    }
+    // Long steps do as ever.
+    assert_eq!(fastest(1.0, 0.05), fastest(f64::INFINITY, 0.05));
+}
