@@ -332,7 +332,7 @@ fn depth(place: &RegionPlace, p: DVec3) -> f64 {
         RegionPlace::Box { min, max } => (p - min).min(max - p).min_element(),
         RegionPlace::Sphere { center, radius } => radius - p.distance(center),
         RegionPlace::HalfSpace { normal, offset } => normal.dot(p) - offset,
-        RegionPlace::Nearest { .. } | RegionPlace::Painted { .. } => -1.0,
+        RegionPlace::Nearest { .. } | RegionPlace::Path { .. } | RegionPlace::Painted { .. } => -1.0,
         RegionPlace::All => 1.0,
     }
 }
