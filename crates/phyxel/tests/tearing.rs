@@ -309,7 +309,6 @@ fn a_tear_follows_the_path_that_is_drawn_for_it() {
     run(&mut both, 60);
     assert_eq!(both.metrics().pieces, 4);
     let (free, led) = (off_the_way(&both, 0, way), off_the_way(&both, 1, |z| way(z - 1.0)));
-    println!("{free:?} {led:?}");
     assert!(free.0 > 0.045 && led.0 < 0.03, "{free:?} {led:?}");
     assert!(led.1[0] < -0.06 && led.1[1] > 0.06, "{led:?}");
 }

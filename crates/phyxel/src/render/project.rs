@@ -49,8 +49,6 @@ pub(super) struct ScreenSplat {
     pub back: bool,
     /// Number of its sheet; 0: none.
     pub sheet: u16,
-    /// Whether it is the other side of a sheet that is seen.
-    pub away: bool,
     /// What is blended.
     pub attributes: [f32; CHANNELS],
     /// Change of the first ones, normal and light, along each half-axis.
@@ -133,7 +131,6 @@ impl Projection {
             kind,
             back,
             sheet,
-            away,
             attributes,
             turns,
         };

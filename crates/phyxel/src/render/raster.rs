@@ -5,8 +5,8 @@
 //! Where the weights do not add up to a closed surface (rims that stick out over an edge), the same is done once more for
 //! what lies behind: the shader lets it shine through, so that edges come out straight although ellipses are round. A sheet
 //! that turns away at its outline has a rim on both sides, one behind the other, so where that is not closed either, it is
-//! done for what lies behind that, and once more. The far side of the rim itself, close behind, is left out: it is dark.
-//! Splats that show their back are drawn only where nothing shows its front, for sheets seen from behind.
+//! done for what lies behind that, and once more. Splats that show their back are drawn only where nothing shows its front,
+//! for sheets seen from behind.
 
 use super::project::{Projection, ScreenSplat};
 
@@ -31,8 +31,6 @@ pub(super) const CHANNELS: usize = 12;
 
 /// Layers of fronts that are looked for beyond the second one.
 const DEEPER: usize = 2;
-/// How far behind a front the other side of its sheet is that of the same rim, in slacks.
-const RIM: f32 = 6.0;
 
 /// Fronts beyond the second layer.
 #[derive(Debug)]
@@ -205,16 +203,11 @@ impl Tile {
         }
     }
 
-    /// Whether this is the far side of the rim that is nearest.
-    fn is_rim(nearest: f32, s: &ScreenSplat, depth: f32) -> bool {
-        s.away && depth > nearest - RIM * s.slack && nearest > 0.0
-    }
-
     fn find_behind(&mut self, s: &ScreenSplat, corner: (usize, usize)) {
         s.for_each_sample(corner, |i, _, depth| {
             if self.open[i] && s.back {
                 self.nearest_back[i] = self.nearest_back[i].max(depth);
-            } else if self.open[i] && depth < self.nearest[i] - s.slack && !Self::is_rim(self.nearest[i], s, depth) {
+            } else if self.open[i] && depth < self.nearest[i] - s.slack {
                 self.nearest_behind[i] = self.nearest_behind[i].max(depth);
             }
         });
@@ -226,8 +219,7 @@ impl Tile {
                 return;
             }
             let near_front = depth >= self.nearest[i] - s.slack;
-            let rim = Self::is_rim(self.nearest[i], s, depth);
-            if !s.back && !near_front && !rim && depth >= self.nearest_behind[i] - s.slack {
+            if !s.back && !near_front && depth >= self.nearest_behind[i] - s.slack {
                 s.add(&mut self.behind[i], place, depth);
             } else if s.back && self.nearest[i] > 0.0 {
                 let sum = if depth > self.nearest_behind[i] { &mut self.inside[i] } else { &mut self.beyond[i] };
