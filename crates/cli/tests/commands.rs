@@ -173,6 +173,39 @@ fn shells_from_odd_files_run_or_tell_why_not() {
     check_file("three.obj", "v 0 0 0\nv 1 0 0\nv 0 0 1\n", 2, &["no faces"]);
 }
 
+/// Numbers in a row of a table, NaN where there is a word.
+fn numbers(row: &str) -> Vec<f64> {
+    row.split(',').map(|cell| cell.parse().unwrap_or(f64::NAN)).collect()
+}
+
+#[test]
+fn a_torn_poster_leaves_a_list_of_its_cracks() {
+    let place = Place::new("cracks");
+    let coarse = ["--set", "body.0.spacing=0.035", "--set", "duration=0.8", "--set", "body.0.surface.kind=\"none\""];
+    let args = [&["run", "tear-path", "--no-pictures", "--out", "run"], coarse.as_slice()].concat();
+    place.phyxel(&args);
+    let text = std::fs::read_to_string(place.0.join("run/cracks.csv")).unwrap();
+    let mut lines = text.lines();
+    assert!(lines.next().unwrap().starts_with("frame,time,body,kind,cause,x,y,z,rest_x,rest_y,rest_z,direction_x"));
+    let first = text.lines().nth(1).unwrap();
+    assert!(first.contains(",poster,begins,tension,"), "{first}");
+    let rows: Vec<Vec<f64>> = lines.map(numbers).collect();
+    // It begins at the weak point in the top edge, where its cloth is still nearly as at rest, and goes down.
+    let start = &rows[0];
+    assert!(start[8].abs() < 0.05 && start[9] > 0.9 && start[10].abs() < 1e-9, "{start:?}");
+    assert!((start[5] - start[8]).abs() < 0.05 && start[12].abs() > 0.9, "{start:?}");
+    let down: f64 = rows[1..].iter().map(|r| r[12] * r[14]).sum();
+    assert!(down < -0.6, "{down}");
+    assert!(rows.iter().all(|r| (r[11] * r[11] + r[12] * r[12] + r[13] * r[13] - 1.0).abs() < 1e-9));
+    assert!(rows.windows(2).all(|w| w[0][1] <= w[1][1] && w[0][0] <= w[1][0]), "in the order of time");
+    // In all they are as long as the probe says.
+    let metrics = std::fs::read_to_string(place.0.join("run/metrics.csv")).unwrap();
+    let column = metrics.lines().next().unwrap().split(',').position(|name| name.contains("tear")).unwrap();
+    let length = numbers(metrics.lines().last().unwrap())[column];
+    let sum: f64 = rows.iter().map(|r| r[14]).sum();
+    assert!(sum > 0.6 && (sum - length).abs() < 1e-6, "{sum} {length}");
+}
+
 #[test]
 fn scenes_lists_and_prints() {
     let place = Place::new("scenes");

@@ -54,17 +54,28 @@ impl Region {
         let inside = |test: &dyn Fn(DVec3) -> bool| -> Vec<u32> {
             range.clone().filter(|&i| test(points.positions[i])).map(|i| i as u32).collect()
         };
-        let found = match spec.place {
+        let found = match &spec.place {
             RegionPlace::All => inside(&|_| true),
-            RegionPlace::Box { min, max } => inside(&|p| p.cmpge(min).all() && p.cmple(max).all()),
-            RegionPlace::Sphere { center, radius } => inside(&|p| p.distance_squared(center) <= radius * radius),
-            RegionPlace::HalfSpace { normal, offset } => inside(&|p| p.dot(normal) > offset),
-            RegionPlace::Nearest { to, count } => nearest(range.clone(), points, to, count),
+            RegionPlace::Box { min, max } => inside(&|p| p.cmpge(*min).all() && p.cmple(*max).all()),
+            RegionPlace::Sphere { center, radius } => inside(&|p| p.distance_squared(*center) <= radius * radius),
+            RegionPlace::HalfSpace { normal, offset } => inside(&|p| p.dot(*normal) > *offset),
+            RegionPlace::Nearest { to, count } => nearest(range.clone(), points, *to, *count),
+            RegionPlace::Path { through, radius } => inside(&|p| distance_to_line(through, p) <= *radius),
             // The paint is known at set-up only.
             RegionPlace::Painted { .. } => Vec::new(),
         };
         Self { name: spec.name.clone(), points: found }
     }
+}
+
+/// Distance from a line of straight parts [m].
+fn distance_to_line(through: &[DVec3], p: DVec3) -> f64 {
+    let part = |ends: &[DVec3]| {
+        let (from, way) = (ends[0], ends[1] - ends[0]);
+        let along = (p - from).dot(way) / way.length_squared().max(f64::MIN_POSITIVE);
+        p.distance(from + along.clamp(0.0, 1.0) * way)
+    };
+    through.windows(2).map(part).fold(f64::INFINITY, f64::min)
 }
 
 fn nearest(range: Range<usize>, points: &Points, to: DVec3, count: usize) -> Vec<u32> {
@@ -111,5 +122,7 @@ mod tests {
         check(RegionPlace::Sphere { center: DVec3::X * 3.0, radius: 1.0 }, &[2, 3, 4]);
         check(RegionPlace::HalfSpace { normal: DVec3::X, offset: 2.5 }, &[3, 4]);
         check(RegionPlace::Nearest { to: DVec3::X * 2.0, count: 2 }, &[1, 2]);
+        let through = vec![DVec3::new(0.9, 0.0, 0.0), DVec3::new(1.1, 0.0, 0.0), DVec3::new(2.8, 0.9, 0.0)];
+        check(RegionPlace::Path { through, radius: 0.5 }, &[1, 2]);
     }
 }

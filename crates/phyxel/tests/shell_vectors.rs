@@ -301,6 +301,7 @@ fn lengths_and_angles_creep_and_bending_weakens() {
         thickness,
         poisson: 0.3,
         fatigue: given("alpha") * per_strain,
+        hardening: 0.0,
     };
     let original = [given("l_orig"), given("theta_orig"), turn];
     let start = Flowing { length: original[0], angle: original[1], strength: given("gamma0") };

@@ -242,3 +242,108 @@ fn the_gas_of_a_torn_balloon_leaves_through_the_tear() {
     let most = widths.iter().copied().fold(0.0, f64::max);
     assert!(most > 0.48 && widths[89] < 0.47, "{most} {}", widths[89]);
 }
+
+/// Frames after which the first crack is there and the poster is in two.
+fn times_of_tearing(spacing: f64, step_part: f64) -> [u32; 2] {
+    let text = builtin::find("poster").expect("it comes with the program").toml;
+    let mut scene = Scene::from_toml(text, None, &[]).expect("it is whole");
+    scene.bodies[0].spacing = Some(spacing);
+    scene.bodies[0].surface.kind = SurfaceKind::None;
+    let files = Files { base: "../../scenes".into(), allow_outside: false };
+    let step = World::new(&scene, &files).expect("it builds").stable_time_step();
+    scene.time_step = Some(step_part * step);
+    let mut world = World::new(&scene, &files).expect("it builds");
+    let mut times = [u32::MAX; 2];
+    for frame in 0..72 {
+        world.advance_frame(&AtomicBool::new(false)).expect("it stays whole");
+        let now = [!world.shells().cracks(0).is_empty(), world.metrics().pieces == 2];
+        (0..2).filter(|&k| now[k]).for_each(|k| times[k] = times[k].min(frame));
+    }
+    times
+}
+
+#[test]
+fn a_tear_does_not_depend_on_the_step_and_roughly_not_on_the_nodes() {
+    let [whole, half, fine] = [(0.05, 1.0), (0.05, 0.4), (0.035, 1.0)].map(|(h, part)| times_of_tearing(h, part));
+    for k in 0..2 {
+        assert!(whole[k].abs_diff(half[k]) <= 1, "{whole:?} {half:?}");
+        // Finer nodes resolve the strain at the tip better: they tear a little earlier.
+        assert!(whole[k].abs_diff(fine[k]) <= 8, "{whole:?} {fine:?}");
+    }
+}
+
+/// Largest distance of the ends of cracks from a way across the sheet, and how far they go to the left and to the right [m].
+fn off_the_way(world: &World, body: usize, way: impl Fn(f64) -> f64) -> (f64, [f64; 2]) {
+    let ends = world.shells().cracks(body).iter().map(|p| p.to);
+    let nearest = |p: glam::DVec3| {
+        let aside = |dz: f64| (p.x - way(p.z + dz)).hypot(dz);
+        (-50..=50).map(|k| aside(1e-3 * f64::from(k))).fold(f64::INFINITY, f64::min)
+    };
+    let sides = [f64::min, f64::max].map(|side| ends.clone().map(|p| p.x).fold(0.0, side));
+    (ends.map(nearest).fold(0.0, f64::max), sides)
+}
+
+#[test]
+fn a_tear_follows_the_path_that_is_drawn_for_it() {
+    // An S across a sheet of 0.4 m: 8 cm to the right, then to the left.
+    let way = |z: f64| 0.08 * (std::f64::consts::TAU * z / 0.4).sin();
+    let sheet = |name: &str, at: f64, strength: f64| {
+        let places: Vec<String> =
+            (0..=20).map(|k| 0.02 * f64::from(k) - 0.2).map(|z| format!("[{}, 0, {}]", way(z), z + at)).collect();
+        let regions = format!(
+            r#"{{ name = "way", path = {{ through = [{}], radius = 0.015 }} }},
+            {{ name = "notch", nearest = {{ to = [0, 0, {}], count = 1 }} }}"#,
+            places.join(", "),
+            at - 0.2
+        );
+        let weak = format!(
+            r#"weak = [ {{ region = "way", strength = {strength} }}, {{ region = "notch", strength = 0.3 }} ]"#
+        );
+        let material =
+            r#"young = "500 kPa", poisson = 0.2, density = 300, thickness = "2 mm", break_strain = 0.1, damping = 10"#;
+        let keys = "{ t = 0 }, { t = 1, at = [0.12, 0, 0] }";
+        held_sheet(name, [0.6, 0.4], at, material, 0.27, [&regions, &weak], keys)
+    };
+    let head = "format = 1\nname = \"path\"\ngravity = [0, 0, 0]\nduration = \"1 s\"\nfps = 60\n";
+    let mut both = world(&format!("{head}{}{}", sheet("free", 0.0, 1.0), sheet("led", 1.0, 0.6)));
+    run(&mut both, 60);
+    assert_eq!(both.metrics().pieces, 4);
+    let (free, led) = (off_the_way(&both, 0, way), off_the_way(&both, 1, |z| way(z - 1.0)));
+    assert!(free.0 > 0.045 && led.0 < 0.03, "{free:?} {led:?}");
+    assert!(led.1[0] < -0.06 && led.1[1] > 0.06, "{led:?}");
+}
+
+#[test]
+fn a_strip_that_is_jerked_breaks_by_bending_and_one_that_is_led_does_not() {
+    // The strain on the outer side of a beam whose end is set in motion at v is √3 v / c: 0.15 at 4 m/s, c = 45 m/s.
+    let material =
+        r#"young = "2 MPa", poisson = 0.2, density = 1000, thickness = "4 mm", break_bending = 0.05, damping = 1"#;
+    let strip = |name: &str, z: f64, keys: &str| {
+        format!(
+            r#"
+            [[body]]
+            name = "{name}"
+            model = "shell"
+            shape = {{ kind = "sheet", size = [0.3, 0.05] }}
+            at = [0, 0, {z}]
+            spacing = 0.0125
+            material = {{ {material} }}
+            surface = {{ kind = "none" }}
+            regions = [ {{ name = "end", half_space = {{ normal = [-1, 0, 0], offset = 0.11 }} }} ]
+
+            [[pin]]
+            name = "{name}"
+            body = "{name}"
+            region = "end"
+            motion = [ {keys} ]
+            "#
+        )
+    };
+    let head = "format = 1\nname = \"jerk\"\ngravity = [0, 0, 0]\nduration = \"0.5 s\"\nfps = 60\n";
+    let fast = strip("jerked", 0.0, "{ t = 0 }, { t = 0.05, at = [0, 0.2, 0] }");
+    let slow = strip("led", 0.5, "{ t = 0 }, { t = 0.5, at = [0, 0.2, 0] }");
+    let mut both = world(&format!("{head}{fast}{slow}"));
+    let found = run(&mut both, 30);
+    assert!(found[0].0 > 0 && found[0].1.is_some_and(|frame| frame < 12), "{found:?}");
+    assert_eq!(found[1], (0, None));
+}

@@ -3,8 +3,10 @@
 //! First the nearest depth per sample, then a blend, weighted (1 - a² - b²)², of everything within a small distance of it.
 //!
 //! Where the weights do not add up to a closed surface (rims that stick out over an edge), the same is done once more for
-//! what lies behind: the shader lets it shine through, so that edges come out straight although ellipses are round. Splats
-//! that show their back are drawn only where nothing shows its front, for sheets seen from behind.
+//! what lies behind: the shader lets it shine through, so that edges come out straight although ellipses are round. A sheet
+//! that turns away at its outline has a rim on both sides, one behind the other, so where that is not closed either, it is
+//! done for what lies behind that, and once more. Splats that show their back are drawn only where nothing shows its front,
+//! for sheets seen from behind.
 
 use super::project::{Projection, ScreenSplat};
 
@@ -13,6 +15,9 @@ pub(super) const SUB: usize = 2;
 /// Size of a tile [samples].
 pub(super) const TILE_WIDTH: usize = 64;
 pub(super) const TILE_HEIGHT: usize = 32;
+
+/// First and one past the last sample of a box.
+type SampleRange = ((usize, usize), (usize, usize));
 
 /// Channels of a blended sample. The first eight may change over a splat.
 pub(super) const TURNING: usize = 8;
@@ -23,6 +28,16 @@ pub(super) const CLOSED: usize = 7;
 pub(super) const ALBEDO: usize = 8;
 pub(super) const INVERSE_DEPTH: usize = 11;
 pub(super) const CHANNELS: usize = 12;
+
+/// Layers of fronts that are looked for beyond the second one.
+const DEEPER: usize = 2;
+
+/// Fronts beyond the second layer.
+#[derive(Debug)]
+struct Layer {
+    nearest: Vec<f32>,
+    samples: Vec<[f32; CHANNELS]>,
+}
 
 /// Buffers of one tile, reused.
 #[derive(Debug)]
@@ -45,6 +60,9 @@ pub(super) struct Tile {
     pub inside: Vec<f32>,
     /// The same for the backs farther than that.
     pub beyond: Vec<f32>,
+    deeper: [Layer; DEEPER],
+    /// Layers of `deeper` that hold something; only these are valid.
+    depth: usize,
 }
 
 impl Default for Tile {
@@ -61,6 +79,8 @@ impl Default for Tile {
             behind: vec![[0.0; CHANNELS]; n],
             inside: vec![0.0; n],
             beyond: vec![0.0; n],
+            deeper: std::array::from_fn(|_| Layer { nearest: vec![0.0; n], samples: vec![[0.0; CHANNELS]; n] }),
+            depth: 0,
         }
     }
 }
@@ -79,18 +99,11 @@ impl Tile {
             self.blend(projection, splat, corner);
         }
 
-        // The box of what is open: splats outside it need no second look.
-        let (mut lo, mut hi) = ((TILE_WIDTH, TILE_HEIGHT), (0, 0));
-        for (i, (open, sample)) in self.open.iter_mut().zip(&self.samples).enumerate() {
-            *open = sample[CLOSED] < 1.0;
-            if *open {
-                let (x, y) = (i % TILE_WIDTH, i / TILE_WIDTH);
-                (lo, hi) = ((lo.0.min(x), lo.1.min(y)), (hi.0.max(x + 1), hi.1.max(y + 1)));
-            }
-        }
-        self.has_behind = hi.0 > 0;
-        if self.has_behind {
-            let (lo, hi) = ((corner.0 + lo.0, corner.1 + lo.1), (corner.0 + hi.0, corner.1 + hi.1));
+        self.depth = 0;
+        self.open.iter_mut().zip(&self.samples).for_each(|(open, sample)| *open = sample[CLOSED] < 1.0);
+        let open_box = self.open_box(corner);
+        self.has_behind = open_box.is_some();
+        if let Some((lo, hi)) = open_box {
             let splats = || splats().filter(|s| !s.is_ball() && s.touches(lo, hi));
             self.nearest_behind.fill(0.0);
             self.nearest_back.fill(0.0);
@@ -103,7 +116,57 @@ impl Tile {
             for splat in splats() {
                 self.blend_behind(splat, corner);
             }
+            self.peel(splats, corner);
         }
+    }
+
+    /// First and one past the last sample of the box of what is open: splats outside it need no further look.
+    fn open_box(&self, corner: (usize, usize)) -> Option<SampleRange> {
+        let (mut lo, mut hi) = ((TILE_WIDTH, TILE_HEIGHT), (0, 0));
+        for i in (0..self.open.len()).filter(|&i| self.open[i]) {
+            let (x, y) = (i % TILE_WIDTH, i / TILE_WIDTH);
+            (lo, hi) = ((lo.0.min(x), lo.1.min(y)), (hi.0.max(x + 1), hi.1.max(y + 1)));
+        }
+        (hi.0 > 0).then(|| ((corner.0 + lo.0, corner.1 + lo.1), (corner.0 + hi.0, corner.1 + hi.1)))
+    }
+
+    /// Finds the fronts beyond the second layer where that is not closed.
+    fn peel<'a, I: Iterator<Item = &'a ScreenSplat>>(&mut self, splats: impl Fn() -> I, corner: (usize, usize)) {
+        for k in 0..DEEPER {
+            let (done, rest) = self.deeper.split_at_mut(k);
+            let (last, above) =
+                done.last().map_or((&self.nearest_behind, &self.behind), |layer| (&layer.nearest, &layer.samples));
+            for (i, open) in self.open.iter_mut().enumerate() {
+                *open &= last[i] > 0.0 && above[i][CLOSED] + self.beyond[i] < 1.0;
+            }
+            let (open, Layer { nearest, samples }) = (&self.open, &mut rest[0]);
+            if !open.contains(&true) {
+                return;
+            }
+            nearest.fill(0.0);
+            samples.fill([0.0; CHANNELS]);
+            for s in splats().filter(|s| !s.back) {
+                s.for_each_sample(corner, |i, _, depth| {
+                    if open[i] && depth < last[i] - s.slack {
+                        nearest[i] = nearest[i].max(depth);
+                    }
+                });
+            }
+            for s in splats().filter(|s| !s.back) {
+                s.for_each_sample(corner, |i, place, depth| {
+                    if open[i] && depth < last[i] - s.slack && depth >= nearest[i] - s.slack {
+                        s.add(&mut samples[i], place, depth);
+                    }
+                });
+            }
+            self.depth = k + 1;
+        }
+    }
+
+    /// Blended fronts of the layer that comes `k` after `behind`; None where there are none.
+    pub fn deeper(&self, i: usize, k: usize) -> Option<&[f32; CHANNELS]> {
+        let layer = self.deeper[..self.depth].get(k)?;
+        Some(&layer.samples[i]).filter(|s| s[WEIGHT] > 0.0)
     }
 
     /// Whether nothing was drawn at a sample.

@@ -219,10 +219,22 @@ impl Layers<'_> {
         let hidden = below(self.floor, front);
         let with_inside = if hidden { 0.0 } else { opacity(front[CLOSED] + tile.inside[i]) };
         let far = (behind[WEIGHT] > 0.0).then(|| {
-            let hidden = below(self.floor, behind);
-            self.over(behind, if hidden { 0.0 } else { opacity(behind[CLOSED] + tile.beyond[i]) }, None)
+            let rest = self.deeper(tile, i, 0);
+            self.over(behind, self.with_beyond(tile, i, behind), rest)
         });
         self.over(front, with_inside, far)
+    }
+
+    /// Light of the layers from `k` on beyond the second one; None where nothing is there.
+    fn deeper(&mut self, tile: &Tile, i: usize, k: usize) -> Option<Vec3> {
+        let layer = tile.deeper(i, k)?;
+        let rest = self.deeper(tile, i, k + 1);
+        Some(self.over(layer, self.with_beyond(tile, i, layer), rest))
+    }
+
+    /// Opacity of a layer behind the first: what closes a body beyond it counts, for its inside is never seen.
+    fn with_beyond(&self, tile: &Tile, i: usize, s: &[f32; CHANNELS]) -> f32 {
+        if below(self.floor, s) { 0.0 } else { opacity(s[CLOSED] + tile.beyond[i]) }
     }
 
     fn opacity(&self, s: &[f32; CHANNELS]) -> f32 {

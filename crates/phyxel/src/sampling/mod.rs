@@ -6,6 +6,7 @@ mod depth;
 mod fibers;
 mod occupancy;
 mod patches;
+mod pinches;
 mod relaxed;
 mod shell;
 mod surfels;

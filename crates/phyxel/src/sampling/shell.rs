@@ -1,5 +1,6 @@
 //! Surfaces of shells: from shapes and meshes to triangles, nodes and surfels.
 
+use super::pinches::open_pinches;
 use super::through_samples::{ThroughSamples, scattered_areas};
 use super::triangulation::Triangulation;
 use super::{color_by_mesh, sample_surfels};
@@ -274,7 +275,8 @@ impl<'a> ShellSurface<'a> {
 /// A mesh of about `count` vertices on the surface of a solid.
 pub fn mesh_of(solid: &dyn Shape, count: usize) -> Mesh {
     let area = triangulate(solid, solid.bounds().size().max_element() / FIRST_LOOK).area();
-    let made = Triangulation::new(solid, (area / count.max(1) as f64).sqrt());
+    let mut made = Triangulation::new(solid, (area / count.max(1) as f64).sqrt());
+    open_pinches(&mut made.positions, &mut made.triangles);
     let reach = made.edge;
     settled(made.positions, made.triangles, &|p| settle(solid, reach, p, solid.normal(p)))
 }
@@ -332,7 +334,7 @@ fn depth(place: &RegionPlace, p: DVec3) -> f64 {
         RegionPlace::Box { min, max } => (p - min).min(max - p).min_element(),
         RegionPlace::Sphere { center, radius } => radius - p.distance(center),
         RegionPlace::HalfSpace { normal, offset } => normal.dot(p) - offset,
-        RegionPlace::Nearest { .. } | RegionPlace::Painted { .. } => -1.0,
+        RegionPlace::Nearest { .. } | RegionPlace::Path { .. } | RegionPlace::Painted { .. } => -1.0,
         RegionPlace::All => 1.0,
     }
 }

@@ -1,11 +1,14 @@
 //! Shells from files of all kinds: right, or one clear error.
 
+use crate::frame::Frame;
 use crate::geometry::Files;
 use crate::models::shell::surface::TriangleSurface;
 use crate::random::Random;
-use crate::scene::Scene;
+use crate::run::Simulation;
+use crate::scene::{Scene, SurfaceKind, builtin};
 use crate::world::World;
 use glam::{DQuat, DVec3};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A folder of its own for each test.
@@ -246,4 +249,24 @@ fn write_soup() {
         text += "f -3 -2 -1\n";
     }
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenes/shapes/soup.obj"), text).unwrap();
+}
+
+#[test]
+fn the_skin_of_a_bust_is_closed_and_two_triangles_meet_at_each_edge() {
+    let text = builtin::find("bounce").expect("it comes with the program").toml;
+    let mut scene = Scene::from_toml(text, None, &[]).expect("it is whole");
+    scene.bodies[0].surface.kind = SurfaceKind::Skin;
+    scene.bodies[0].surface.count = 5000;
+    let mut world = World::new(&scene, &Files { base: ".".into(), allow_outside: false }).expect("it builds");
+    let mut frame = Frame::default();
+    world.metrics();
+    world.frame(&mut frame);
+    let mut edges: HashMap<(u32, u32), i32> = HashMap::new();
+    for t in &frame.bodies[0].mesh.triangles {
+        for k in 0..3 {
+            *edges.entry((t[k], t[(k + 1) % 3])).or_default() += 1;
+        }
+    }
+    assert!(edges.len() > 20_000);
+    assert!(edges.iter().all(|(&(a, b), &count)| count == 1 && edges.get(&(b, a)) == Some(&1)));
 }

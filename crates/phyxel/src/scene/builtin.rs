@@ -47,6 +47,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "can-crush",
     "bronze-bust",
     "poster",
+    "tear-path",
     "poster-large",
     "balloon",
     "crack-modes",

@@ -88,6 +88,7 @@ fn takes(kind: &Kind) -> String {
             format!("{}{}", unit(*dimension), range.words(dimension.base_unit()))
         }
         Kind::Vector(dimension) => format!("3 × {}", unit(*dimension)),
+        Kind::Vectors(dimension) => format!("list of 3 × {}", unit(*dimension)),
         Kind::Numbers(count, dimension) => format!("{count} × {}", unit(*dimension)),
         Kind::Choice(choices) => {
             let names: Vec<String> = choices.iter().map(|c| format!("`\"{}\"`", c.name)).collect();

@@ -140,6 +140,8 @@ pub struct ShellSpec {
     pub thickness: f64,
     /// Which energy it has.
     pub law: ShellEnergy,
+    /// Rise of its yield stress per plastic strain [Pa].
+    pub hardening: f64,
     /// How it breaks.
     pub breaks: BreakSpec,
 }

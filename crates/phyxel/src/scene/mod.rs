@@ -320,6 +320,13 @@ pub enum RegionPlace {
         /// How many points.
         count: usize,
     },
+    /// `path = { through, radius }`: points near to a line through places.
+    Path {
+        /// The places [m].
+        through: Vec<DVec3>,
+        /// How near [m].
+        radius: f64,
+    },
     /// `painted = "#rrggbb"`: points where the mesh has about this color.
     Painted {
         /// sRGB color.

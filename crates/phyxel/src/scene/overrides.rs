@@ -9,7 +9,7 @@ const EXCLUSIVE: &[&[&str]] = &[
     &["spacing", "points"],
     &["between", "below", "above", "near"],
     &["at", "when"],
-    &["box", "sphere", "half_space", "nearest"],
+    &["box", "sphere", "half_space", "nearest", "path"],
 ];
 
 /// No key lies deeper, and a tree that is too deep would exhaust the stack.

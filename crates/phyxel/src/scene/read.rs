@@ -288,7 +288,7 @@ fn read_region(table: &Table, body: &BodySpec) -> Result<RegionSpec> {
     // Every body has this region already.
     taken.push("all");
     let name = table.name(String::new(), &taken)?;
-    let place = read_place(table, &["box", "sphere", "half_space", "nearest", "painted"])?;
+    let place = read_place(table, &["box", "sphere", "half_space", "nearest", "path", "painted"])?;
     Ok(RegionSpec { name, place })
 }
 
@@ -317,6 +317,7 @@ fn read_place(table: &Table, kinds: &[&'static str]) -> Result<RegionPlace> {
         }
         "sphere" => RegionPlace::Sphere { center: inner.vector("center")?, radius: inner.number("radius")? },
         "half_space" => RegionPlace::HalfSpace { normal: inner.direction("normal")?, offset: inner.number("offset")? },
+        "path" => RegionPlace::Path { through: inner.vectors("through")?, radius: inner.number("radius")? },
         _ => RegionPlace::Nearest { to: inner.vector("to")?, count: inner.count("count")? as usize },
     })
 }

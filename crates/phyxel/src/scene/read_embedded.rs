@@ -26,7 +26,7 @@ const KNOWN: [&str; 15] = [
 /// Keys of embedded bodies in the material of another.
 pub(super) fn refuse_embedded_keys(material: &Table) -> Result<()> {
     if material.has("hardening") {
-        let fault = material.fault_of("hardening", "`hardening` has a meaning for embedded bodies only");
+        let fault = material.fault_of("hardening", "`hardening` has a meaning for embedded bodies and shells only");
         return Err(fault.hint("model = \"embedded\", or leave it out").into());
     }
     Ok(())

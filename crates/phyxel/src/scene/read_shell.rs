@@ -8,7 +8,7 @@ use super::{
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for a shell.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     "preset",
     "young",
     "poisson",
@@ -19,6 +19,7 @@ const KNOWN: [&str; 17] = [
     "yield_strain",
     "creep",
     "max_plastic_strain",
+    "hardening",
     "thickness",
     "law",
     "break_strain",
@@ -83,7 +84,12 @@ pub(super) fn read_shell_keys(table: &Table, material: &mut MaterialSpec) -> Res
         ..MaterialSpec::default()
     };
     let breaks = read_breaks(table, law)?;
-    *material = MaterialSpec { shell: Some(ShellSpec { thickness, law, breaks }), ..elastic };
+    let hardening = table.maybe_number("hardening")?.unwrap_or(0.0);
+    if hardening != 0.0 && elastic.creep == 0.0 {
+        let fault = table.fault_of("hardening", "a shell that does not creep never yields, and does not harden");
+        return Err(fault.hint("give `creep` and `yield_strain`").into());
+    }
+    *material = MaterialSpec { shell: Some(ShellSpec { thickness, law, hardening, breaks }), ..elastic };
     Ok(())
 }
 

@@ -135,6 +135,14 @@ impl<'a> Table<'a> {
     pub fn vector(&self, key: &str) -> Result<DVec3> {
         self.need(key, self.maybe_vector(key)?)
     }
+    /// Two vectors or more.
+    pub fn vectors(&self, key: &str) -> Result<Vec<DVec3>> {
+        let read = self.get(key, |spot, kind| match kind {
+            Kind::Vectors(dimension) => spot.vectors(*dimension),
+            _ => spot.vectors(Dimension::NONE),
+        })?;
+        self.need(key, read)
+    }
     /// A vector whose components are all positive.
     pub fn sizes(&self, key: &str) -> Result<DVec3> {
         let size = self.vector(key)?;

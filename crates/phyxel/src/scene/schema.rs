@@ -71,6 +71,7 @@ fn kind(kind: &Kind) -> Value {
         Kind::Count(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         Kind::Quantity(dimension, range) => quantity(*dimension, *range),
         Kind::Vector(dimension) => numbers(3, *dimension),
+        Kind::Vectors(dimension) => json!({ "type": "array", "items": numbers(3, *dimension), "minItems": 2 }),
         Kind::Scale => json!({ "anyOf": [{ "type": "number" }, numbers(3, Dimension::NONE)] }),
         Kind::Numbers(count, dimension) => numbers(*count, *dimension),
         Kind::Choice(choices) => {

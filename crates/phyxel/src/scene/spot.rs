@@ -101,6 +101,23 @@ impl Spot<'_> {
         items.iter().enumerate().map(read).collect()
     }
 
+    /// Two vectors or more.
+    pub fn vectors(&self, dimension: Dimension) -> Result<Vec<DVec3>> {
+        let Value::List(items) = &self.node.value else {
+            let what = format!("{} does not fit here", self.node.value.describe());
+            return Err(self.fault(what).expected(expectation(&Kind::Vectors(dimension))).into());
+        };
+        if items.len() < 2 {
+            let what = format!("this list has {} entries", items.len());
+            return Err(self.fault(what).expected(expectation(&Kind::Vectors(dimension))).into());
+        }
+        let read = |(i, node)| {
+            let spot = Spot { node, path: format!("{}[{i}]", self.path), file: self.file };
+            spot.numbers(3, dimension).map(|v| DVec3::new(v[0], v[1], v[2]))
+        };
+        items.iter().enumerate().map(read).collect()
+    }
+
     pub fn scale(&self) -> Result<DVec3> {
         let scale = match &self.node.value {
             Value::List(_) => self.numbers(3, Dimension::NONE).map(|v| DVec3::new(v[0], v[1], v[2]))?,
@@ -165,6 +182,9 @@ pub(super) fn expectation(kind: &Kind) -> String {
             format!("{}{}", dimension.expectation(), range.words(dimension.base_unit()))
         }
         Kind::Vector(dimension) => format!("a list of 3, each {}", dimension.expectation()),
+        Kind::Vectors(dimension) => {
+            format!("a list of two or more places, each a list of 3, each {}", dimension.expectation())
+        }
         Kind::Scale => "a number other than 0, or a list of three".into(),
         Kind::Numbers(count, dimension) => format!("a list of {count}, each {}", dimension.expectation()),
         Kind::Choice(choices) => one_of(choices.iter().map(|c| c.name)),

@@ -277,7 +277,10 @@ fn faults_say_what_where_and_what_to_try() {
     check_more("surface = { molten = \"#ffffff\" }", &["only a mesh around a lattice", "body[0].surface.molten"]);
     check_more("name = 5", &["not TOML", "duplicate key"]);
     check_more("sampling = \"poison\"", &["unknown value \"poison\"", "try: \"poisson\""]);
-    check_more("material = { hardening = 1e5 }", &["`hardening` has a meaning for embedded bodies only", "embedded"]);
+    check_more(
+        "material = { hardening = 1e5 }",
+        &["`hardening` has a meaning for embedded bodies and shells only", "embedded"],
+    );
     check_more(
         "model = \"embedded\"\nmaterial = { melt_young = 1e3 }",
         &["`melt_young` has no effect on an embedded body"],
@@ -378,7 +381,10 @@ fn faults_of_names() {
     let three = "motion = [{ t = 0 }, { t = 2 }, { t = 1 }]";
     check_more(&format!("[[pin]]\nbody = \"ball\"\n{three}"), &["does not come after", "pin[0].motion[2].t"]);
     check_more("regions = [{ name = \"all\", nearest = { to = [0, 0, 0] } }]", &["the name \"all\" is taken"]);
-    check_more("regions = [{ name = \"a\" }]", &["box, sphere, half_space, nearest or painted", "body[0].regions[0]"]);
+    check_more(
+        "regions = [{ name = \"a\" }]",
+        &["box, sphere, half_space, nearest, path or painted", "body[0].regions[0]"],
+    );
     check_more(
         "regions = [{ name = \"a\", box = { min = [1, 0, 0], max = [0, 1, 1] } }]",
         &["`min` lies beyond `max`"],

@@ -209,6 +209,7 @@ fn material_keys(material: &MaterialSpec) -> Entries {
             ("yield_strain", number(material.yield_strain)),
             ("creep", number(material.creep)),
             ("max_plastic_strain", number(material.max_plastic_strain)),
+            ("hardening", number(shell.hardening)),
             ("thickness", number(shell.thickness)),
             ("law", word(&shell.law)),
         ]);
@@ -308,6 +309,10 @@ fn place_key(place: &RegionPlace) -> (&'static str, String) {
         }
         RegionPlace::Nearest { to, count } => {
             ("nearest", table(vec![("to", vector(*to)), ("count", count.to_string())]))
+        }
+        RegionPlace::Path { through, radius } => {
+            let places = list(through.iter().map(|p| vector(*p)));
+            ("path", table(vec![("through", places), ("radius", number(*radius))]))
         }
         RegionPlace::Painted { color: painted } => ("painted", color(*painted)),
         // Only programs make this one; a ball that holds everything says the same.

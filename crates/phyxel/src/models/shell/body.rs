@@ -365,7 +365,7 @@ mod tests {
         let nodes = spread_nodes(&surface, &options, &|p, n| (p, n));
         let mut shell = Shell::new(nodes, ShellLaw::Tensor, SHEET);
         let (thickness, poisson) = (SHEET.thickness, SHEET.poisson);
-        let law = ShellFlow { yield_strain: 1e-3, creep: 20.0, most: 1.0, thickness, poisson, fatigue: 0.0 };
+        let law = ShellFlow { yield_strain: 1e-3, creep: 20.0, most: 1.0, thickness, poisson, ..ShellFlow::default() };
         let bent: Vec<DVec3> =
             shell.nodes().positions.iter().map(|p| DVec3::new(p.x.sin(), 1.0 - p.x.cos(), p.z)).collect();
         let before = forces(&mut shell, &bent).1;
@@ -404,6 +404,8 @@ mod tests {
             thickness: SHEET.thickness,
             poisson: SHEET.poisson,
             fatigue: 0.0,
+            // The yield strain rises by the half while it flows.
+            hardening: 0.01,
         };
         let positions = shaken(&shell, 0.02);
         let mut plastic = vec![0.0; positions.len()];

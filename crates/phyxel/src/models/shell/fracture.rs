@@ -179,6 +179,7 @@ impl Fracture {
             grid: &self.grid,
             pieces: &self.pieces,
             law: &self.law,
+            strengths: &self.strengths,
             h: shell.spacing(),
         }
     }

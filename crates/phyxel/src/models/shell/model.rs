@@ -86,6 +86,7 @@ impl ShellMaterial {
                 thickness,
                 poisson: spec.poisson,
                 fatigue: breaks.fatigue,
+                hardening: spec.shell.map_or(0.0, |s| s.hardening) / spec.young,
             },
             fracture: FractureLaw {
                 tension: breaks.strain.unwrap_or(f64::INFINITY),

@@ -25,15 +25,25 @@ pub struct ShellFlow {
     pub poisson: f64,
     /// Loss of strength in bending per plastic strain on the outer side.
     pub fatigue: f64,
+    /// Rise of the yield strain per plastic strain.
+    pub hardening: f64,
 }
 
 impl ShellFlow {
+    /// The law of what has a plastic strain already: harder or softer, but never below a tenth of its yield strain.
+    pub(super) fn after(&self, plastic: f64) -> Self {
+        let yield_strain = (self.yield_strain + self.hardening * plastic).max(LEAST_YIELD * self.yield_strain);
+        Self { yield_strain, ..*self }
+    }
+
     /// Whether there is any.
     pub fn is_active(&self) -> bool {
         self.creep > 0.0
     }
 }
 
+/// Yield strain of what has softened, at least, in that at the start.
+const LEAST_YIELD: f64 = 0.1;
 /// Shortest rest length in that at the start.
 const SHORTEST: f64 = 0.2;
 
@@ -52,13 +62,15 @@ impl ShellFlow {
     /// Lets one fiber flow by a `part` of what is beyond its elastic range. `original` is its length [m],
     /// angle [rad] and curvature length [m] before any flow, `seen` its length and angle now.
     pub fn advance(&self, part: f64, original: [f64; 3], seen: [f64; 2], fiber: &mut Flowing) {
-        let over = seen[0] - fiber.length;
-        if over.abs() > self.yield_strain * original[0] {
+        let (over, plastic) = (seen[0] - fiber.length, (fiber.length - original[0]).abs() / original[0]);
+        if over.abs() > self.after(plastic).yield_strain * original[0] {
             self.set_length(fiber.length + part * over, original[0], fiber);
         }
-        let over = seen[1] - fiber.angle;
+        let (over, per_strain) = (seen[1] - fiber.angle, self.angle_per_strain(original[2]));
         // A fiber that does not count for bending has no curvature length.
-        if original[2] > 0.0 && over.abs() > self.yield_strain * self.angle_per_strain(original[2]) {
+        let yields =
+            || over.abs() > self.after((fiber.angle - original[1]).abs() / per_strain).yield_strain * per_strain;
+        if original[2] > 0.0 && yields() {
             self.set_angle(fiber.angle + part * over, original, fiber);
         }
     }
@@ -182,8 +194,31 @@ impl Engine {
 mod tests {
     use super::*;
 
-    const LAW: ShellFlow =
-        ShellFlow { yield_strain: 0.01, creep: 1.0, most: 1.0, thickness: 0.01, poisson: 0.3, fatigue: 0.0 };
+    const LAW: ShellFlow = ShellFlow {
+        yield_strain: 0.01,
+        creep: 1.0,
+        most: 1.0,
+        thickness: 0.01,
+        poisson: 0.3,
+        fatigue: 0.0,
+        hardening: 0.0,
+    };
+
+    #[test]
+    fn what_hardens_yields_later() {
+        // Pulled to 0.05: E (0.05 - p) = E 0.01 + H p, so that p = 0.04 / (1 + H / E).
+        let pulled = |hardening: f64| {
+            let law = ShellFlow { hardening, ..LAW };
+            let mut fiber = Flowing { length: 1.0, angle: 0.0, strength: 1.0 };
+            (0..20_000).for_each(|_| law.advance(1e-3, [1.0, 0.0, 0.0], [1.05, 0.0], &mut fiber));
+            fiber.length - 1.0
+        };
+        for hardening in [0.0, 0.5, 3.0] {
+            let wanted = 0.04 / (1.0 + hardening);
+            assert!((pulled(hardening) / wanted - 1.0).abs() < 0.01, "{hardening}: {}", pulled(hardening));
+        }
+        assert_eq!(ShellFlow { hardening: -1.0, ..LAW }.after(1.0).yield_strain, 0.001);
+    }
 
     #[test]
     fn a_simple_pull_yields_at_the_yield_strain_and_thins_by_half() {

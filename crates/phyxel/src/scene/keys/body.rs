@@ -193,6 +193,7 @@ pub(in crate::scene) static REGION: Section = section(
         absent("sphere", Kind::Table(&REGION_SPHERE), "", "Points in a ball."),
         absent("half_space", Kind::Table(&REGION_HALF_SPACE), "", "Points p with normal·p > offset."),
         absent("nearest", Kind::Table(&REGION_NEAREST), "", "The points nearest to a place."),
+        absent("path", Kind::Table(&REGION_PATH), "", "Points near to a line, such as a way that a tear shall take."),
         absent("painted", Kind::Color, "", "Points where the mesh of the body has about this color."),
     ],
 );
@@ -204,7 +205,7 @@ pub(in crate::scene) static WEAK: Section = section(
         required(
             "strength",
             Kind::Quantity(D::NONE, Range::Positive),
-            "Strength in that of the material: below 1 it breaks sooner, above 1 later.",
+            "Strength in that of the material: below 1 it breaks sooner, above 1 later. A tear turns to where its pull over the strength is largest, so that a weak `path` leads it.",
         ),
     ],
 );
@@ -266,6 +267,18 @@ pub(in crate::scene) static REGION_HALF_SPACE: Section = section(
             "Distance of the plane from the origin along `normal`.",
             "through the origin",
         ),
+    ],
+);
+pub(in crate::scene) static REGION_PATH: Section = section(
+    "path = { ... }",
+    "",
+    &[
+        required(
+            "through",
+            Kind::Vectors(D::LENGTH),
+            "Places that the line goes through, straight from one to the next.",
+        ),
+        required("radius", Kind::Quantity(D::LENGTH, Range::Positive), "How far from the line points belong to it."),
     ],
 );
 pub(in crate::scene) static REGION_NEAREST: Section = section(

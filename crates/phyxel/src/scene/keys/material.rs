@@ -211,7 +211,7 @@ pub(in crate::scene) static MATERIAL: Section = Section {
             "hardening",
             Kind::Quantity(D::PRESSURE, Range::Any),
             "0",
-            "Rise of the yield stress of an embedded body per plastic strain, both as von Mises measures them; negative: it softens.",
+            "Rise of the yield stress of an embedded body or a shell per plastic strain, both as von Mises measures them; of a shell, by the plastic strain of the most strained fiber of a node; negative: it softens.",
         ),
         absent(
             "break_bending",

@@ -71,6 +71,8 @@ pub(super) enum Kind {
     Quantity(D, Range),
     /// Three quantities.
     Vector(D),
+    /// A list of vectors, two or more.
+    Vectors(D),
     /// A number other than zero, or three.
     Scale,
     /// A list of that many quantities.

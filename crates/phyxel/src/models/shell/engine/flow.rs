@@ -130,7 +130,8 @@ impl Look<'_> {
                 let rest = self.groups[g].rest_lengths.0[k] / self.originals[g][0].0[k];
                 law.room_of_length(rest, self.stretch2(g, k), added)
             };
-            let increment = law.increment(part, strain.plain);
+            let plastic = |g: usize, k: usize| self.groups[g].rest_lengths.0[k] / self.originals[g][0].0[k] - 1.0;
+            let increment = self.hardened(law, plastic).increment(part, strain.plain);
             flow.strain = increment.and_then(|i| self.bounded(i, center.membrane, strain.tensor, stretching, room));
         }
         if !flow.single[1] {
@@ -144,11 +145,24 @@ impl Look<'_> {
                 let [_, start, turn] = self.originals[g].map(|lane| lane.0[k]);
                 law.room_of_angle(self.groups[g].rest_angle.0[k] - start, turn, added)
             };
-            let increment = law.increment(part, curvature.plain * outer).filter(|_| curvature.known);
+            let plastic = |g: usize, k: usize| {
+                let [_, start, turn] = self.originals[g].map(|lane| lane.0[k]);
+                if turn > 0.0 { outer * (self.groups[g].rest_angle.0[k] - start) / turn } else { 0.0 }
+            };
+            let hardened = self.hardened(law, plastic);
+            let increment = hardened.increment(part, curvature.plain * outer).filter(|_| curvature.known);
             let increment = increment.map(|increment| increment / outer);
             flow.curvature = increment.and_then(|i| self.bounded(i, center.bending, curvature.tensor, bending, room));
         }
         flow
+    }
+
+    /// The law after the largest plastic strain of the fibers.
+    fn hardened(&self, law: &ShellFlow, plastic: impl Fn(usize, usize) -> f64) -> ShellFlow {
+        if law.hardening == 0.0 {
+            return *law;
+        }
+        law.after(self.fibers().map(|(g, k)| plastic(g, k).abs()).fold(0.0, f64::max))
     }
 
     /// An increment, or as much of it as leaves every fiber its `room` and takes energy: the tensor that matter yields by is not
