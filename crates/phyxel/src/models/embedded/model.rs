@@ -231,7 +231,10 @@ impl EmbeddedModel {
         for part in &self.parts {
             velocities.extend_from_slice(&points.velocities[part.range.clone()]);
         }
-        if let ([only], false) = (&self.parts[..], self.flows) {
+        // Those of the published method say nothing of their flow here.
+        if let ([only], false) = (&self.parts[..], self.flows)
+            && only.published.is_none()
+        {
             self.crowd.take_lists(&only.stencils);
         }
         self.crowd.damp(&self.positions, &mut velocities, dt, step);
