@@ -363,8 +363,7 @@ impl World {
             if self.surface_flows(b) {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if self.surfaces[b].mesh {
-                let spacing = self.points.spacings.get(body.range.start).copied().unwrap_or(1.0) as f32;
-                let mesh = IsoSurface::around(&out.bodies[b].positions, spacing);
+                let (mesh, spacing) = IsoSurface::around_uneven(&out.bodies[b].positions, &out.bodies[b].spacings);
                 self.surfaces[b].vertices = mesh.positions.len();
                 mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
                 if let Some(molten) = self.surfaces[b].molten {

@@ -2,5 +2,7 @@
 
 pub mod embedded;
 pub mod lattice;
+#[cfg(test)]
+mod meeting;
 pub mod mls;
 pub mod shell;

@@ -39,8 +39,8 @@ pub fn show_embedded(frame: &mut Frame) -> bool {
         let Some(positions) = embedded(body) else { return false };
         body.positions = positions;
         body.hidden = false;
-        let spacing = body.spacings.first().copied().unwrap_or(1.0);
-        IsoSurface::around(&body.positions, spacing).write_surfels(spacing, body.color, &mut body.surfels);
+        let (mesh, spacing) = IsoSurface::around_uneven(&body.positions, &body.spacings);
+        mesh.write_surfels(spacing, body.color, &mut body.surfels);
         true
     });
     !frame.bodies.is_empty()

@@ -30,6 +30,8 @@ const ROW: usize = 12;
 /// Rounds of smoothing, and the part of the way to the mean of its neighbors that a vertex goes in each.
 const ROUNDS: usize = 4;
 const SMOOTHING: f32 = 0.5;
+/// Most fine particles along an edge of what a coarse one stands for.
+const MOST_ACROSS: f32 = 4.0;
 /// No vertex in a cell.
 const NONE: u32 = u32::MAX;
 
@@ -81,6 +83,25 @@ impl IsoSurface {
         surface.smooth();
         surface.find_normals();
         surface
+    }
+
+    /// The same for particles of different spacings [m], and the least of them: coarse ones are filled with finer ones, so that no pits are
+    /// left where they come to the surface.
+    pub fn around_uneven(positions: &[Vec3], spacings: &[f32]) -> (Self, f32) {
+        let least = spacings.iter().copied().fold(f32::INFINITY, f32::min);
+        if !(least > 0.0 && least.is_finite()) {
+            return (Self::default(), 1.0);
+        }
+        let across = |a: f32| (a / least).round().clamp(1.0, MOST_ACROSS) as usize;
+        let mut places = Vec::with_capacity(positions.len());
+        for (&at, &spacing) in positions.iter().zip(spacings) {
+            let n = across(spacing);
+            let edge = spacing / n as f32;
+            let along = |k: usize| (k as f32 - 0.5 * (n - 1) as f32) * edge;
+            let within = (0..n * n * n).map(|k| Vec3::new(along(k % n), along(k / n % n), along(k / n / n)));
+            places.extend(within.map(|offset| at + offset));
+        }
+        (Self::around(&places, least), least)
     }
 
     /// Moves every vertex towards the mean of those it shares an edge with, out and back so that volume is kept [Tau95].

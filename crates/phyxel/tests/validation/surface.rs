@@ -54,6 +54,29 @@ fn sphere() {
     check("surface-sphere volume_32000", Want::Near(wanted), [0.03, 0.005], 0.03, volume_around(32000));
 }
 
+/// Coarse particles at the surface leave no pits: half of the ball has an eighth as many.
+#[test]
+fn uneven_particles() {
+    let (mut places, mut spacings) = (Vec::new(), Vec::new());
+    for (spacing, side) in [(0.06f32, 1.0), (0.12, -1.0)] {
+        let n = (1.0 / spacing) as i32 + 1;
+        let along = move |k: i32| (k as f32 + 0.5) * spacing;
+        for k in 0..8 * n * n * n {
+            let at = Vec3::new(along(k % (2 * n) - n), along(k / (2 * n) % (2 * n) - n), along(k / (4 * n * n) - n));
+            if at.y * side > 0.0 && at.length() < 1.0 {
+                places.push(at);
+                spacings.push(spacing);
+            }
+        }
+    }
+    let (mesh, least) = IsoSurface::around_uneven(&places, &spacings);
+    assert_eq!(least, 0.06);
+    let volume = mesh.volume() / (4.0 / 3.0 * PI);
+    assert!((volume - 1.0).abs() < 0.05, "{volume}");
+    let far = |p: &&Vec3| (p.length() - 1.0).abs() > 0.12;
+    assert_eq!(mesh.positions.iter().filter(far).count(), 0, "pits or bumps deeper than a coarse spacing");
+}
+
 #[test]
 fn affine_skinning() {
     let (points, surfels) = (4000, 10_000);

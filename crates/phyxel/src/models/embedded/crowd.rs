@@ -6,6 +6,7 @@
 //! Viscosity acts along the axes of pairs, so that momentum and angular momentum are kept.
 
 use super::near::{Charge, Density, Drag, HOLD_STRENGTH, Mover, NEAR, NEAR_STRENGTH, NOBODY, Pull, charge, held, sum};
+use super::stencils::Stencils;
 use super::sums::mean;
 use crate::models::mls::flow::lanes::Row;
 use crate::neighbors::Neighborhoods;
@@ -60,6 +61,8 @@ pub struct Crowd {
     pub members: Vec<Member>,
     near: Neighborhoods,
     anchors: Vec<DVec3>,
+    /// Whether the lists are those of embedded space.
+    embedded: bool,
     /// δ/δ₀ at the last `add_forces`.
     pub densities: Vec<f32>,
     charges: Vec<Charge>,
@@ -98,13 +101,31 @@ impl Crowd {
     /// The next step makes the lists anew.
     pub fn forget(&mut self) {
         self.anchors.clear();
+        self.embedded = false;
+    }
+
+    /// Takes the lists of embedded space for those of the world, until the next step that needs these: where nothing has flowed, who
+    /// was near is near.
+    pub(super) fn take_lists(&mut self, stencils: &Stencils) {
+        if !self.embedded {
+            self.near.starts.clone_from(&stencils.starts);
+            self.near.neighbors.clone_from(&stencils.neighbors);
+            self.anchors.clear();
+            self.embedded = true;
+        }
+    }
+
+    /// Takes the positions [m] over; returns their mean.
+    fn place(&mut self, positions: &[DVec3]) -> DVec3 {
+        let middle = mean(positions);
+        self.places.clear();
+        self.places.extend(positions.iter().map(|p| (*p - middle).as_vec3a()));
+        middle
     }
 
     /// Brings the lists up to the positions [m].
     fn update(&mut self, positions: &[DVec3]) {
-        let middle = mean(positions);
-        self.places.clear();
-        self.places.extend(positions.iter().map(|p| (*p - middle).as_vec3a()));
+        let middle = self.place(positions);
         let spacing = self.members.iter().fold(f32::INFINITY, |m, x| m.min(x.spacing));
         // What all points have in common moves nobody nearer to another.
         let common = match self.anchors.len() == positions.len() {
@@ -120,6 +141,7 @@ impl Crowd {
         let reach = |m: &Member| f64::from(REACH * m.spacing) + SKIN * f64::from(spacing);
         let radii: Vec<f64> = self.members.iter().map(reach).collect();
         self.near = Neighborhoods::with_radii(positions, &radii);
+        self.embedded = false;
         self.anchors.clear();
         self.anchors.extend_from_slice(positions);
     }
@@ -209,7 +231,10 @@ impl Crowd {
         if fastest == 0.0 {
             return;
         }
-        self.update(positions);
+        match self.embedded {
+            true => drop(self.place(positions)),
+            false => self.update(positions),
+        }
         if fastest * time < EXPLICIT {
             return self.push_once(velocities, time as f32);
         }

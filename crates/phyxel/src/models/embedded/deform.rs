@@ -1,5 +1,6 @@
 //! What one point does in a step: elastic deformation, flow into P, and the prior that gives way.
 
+use super::guards::{Guard, on};
 use super::matter::{Matter, exponential};
 use super::part::{Fit, PLASTIC};
 use super::state::Memory;
@@ -63,7 +64,7 @@ fn deform_far(matter: &Matter, memory: &mut Memory, fit: &mut Fit, part: f64) ->
     let mut taken = None;
     if part > 0.0 && !memory.lost {
         let kept = sigma.clamp(DVec3::splat(STRETCHES[0]), DVec3::splat(STRETCHES[1]));
-        if kept != sigma {
+        if kept != sigma && on(Guard::Stretches) {
             fit.elastic = svd.with(kept);
             memory.set_plastic(clamp_stretches(fit.elastic.inverse() * fit.gradient, PLASTIC[0], PLASTIC[1]).0);
             sigma = kept;
@@ -95,6 +96,9 @@ impl Memory {
     /// free to take its own width, as it would be in thin matter. `share` = Λ M⁻¹ is how much of the gradient is the prior's. A prior
     /// without strain instead would hold the width, and give the stress along the sheet energy from nowhere with every flow.
     pub(super) fn relax_prior(&mut self, matter: &Matter, fit: &Fit, share: DMat3) {
+        if !on(Guard::Priors) {
+            return;
+        }
         let strained = self.prior * self.inverse;
         let turned = fit.rotation * nearest_rotation(strained).transpose() * self.prior;
         let slope =

@@ -5,6 +5,7 @@
 //! matter askew against firm matter that has turned, and what firm points would have to give up in between is stretched
 //! neighborhoods and energy from nowhere. Far from firm matter all rotations are the mean of the piece, so that neighborhoods fit together.
 
+use super::guards::{Guard, on};
 use super::part::Part;
 use super::state::Memory;
 use super::stencils::CHUNK;
@@ -45,7 +46,7 @@ impl Part {
         };
         let owns: Vec<Own> = (0..self.len()).into_par_iter().with_min_len(CHUNK).map(own).collect();
         let still = |m: &Memory| m.flowed() >= 1.0 && m.frame.xyz().length_squared() < STILL * STILL;
-        if self.memories.iter().all(still) {
+        if self.memories.iter().all(still) || !on(Guard::Frames) {
             return labels.iter().map(|&label| means[label as usize]).collect();
         }
         let mut frames: Vec<Quat> = self.memories.iter().zip(&owns).map(|(m, o)| start(m, o)).collect();

@@ -2,6 +2,7 @@
 
 use super::crowd::{Crowd, Member};
 use super::embedding::Embedding;
+use super::guards::{Guard, on};
 use super::matter::Matter;
 use super::part::{Flowed, Part};
 use crate::contact::GrainMatter;
@@ -149,6 +150,7 @@ impl EmbeddedModel {
         for part in &mut self.parts {
             let flowed = part.fit(points, dt);
             part.flows = flowed.any;
+            part.flowed |= flowed.any;
             sum.dissipated += flowed.dissipated;
             sum.strain = sum.strain.max(flowed.strain);
         }
@@ -179,7 +181,7 @@ impl EmbeddedModel {
         }
         self.renew(points);
         let mut gained = 0.0;
-        for part in self.parts.iter().filter(|p| p.published.is_none()) {
+        for part in self.parts.iter().filter(|p| p.flowed && p.published.is_none()) {
             for (k, member) in self.crowd.members[part.first..part.first + part.len()].iter().enumerate() {
                 let change = part.stencils.thinness(k, part.spacings[k]) - member.thin;
                 if change != 0.0 {
@@ -229,6 +231,12 @@ impl EmbeddedModel {
         for part in &self.parts {
             velocities.extend_from_slice(&points.velocities[part.range.clone()]);
         }
+        // Those of the published method say nothing of their flow here.
+        if let ([only], false) = (&self.parts[..], self.flows)
+            && only.published.is_none()
+        {
+            self.crowd.take_lists(&only.stencils);
+        }
         self.crowd.damp(&self.positions, &mut velocities, dt, step);
         for part in &self.parts {
             let own = &velocities[part.first..part.first + part.len()];
@@ -243,11 +251,14 @@ impl EmbeddedModel {
         self.flows = false;
         for part in &self.parts {
             self.positions.extend_from_slice(&points.positions[part.range.clone()]);
+            if !part.flowed || part.published.is_some() {
+                continue;
+            }
             let members = &mut self.crowd.members[part.first..part.first + part.len()];
             for (k, (member, memory)) in members.iter_mut().zip(&part.memories).enumerate() {
-                member.thin = if part.published.is_some() { 0.0 } else { part.stencils.thinness(k, part.spacings[k]) };
-                member.flowed = if part.published.is_some() { 0.0 } else { memory.flowed() as f32 };
-                member.pressure = member.modulus * member.flowed;
+                member.thin = if on(Guard::Hold) { part.stencils.thinness(k, part.spacings[k]) } else { 0.0 };
+                member.flowed = memory.flowed() as f32;
+                member.pressure = if on(Guard::Pressure) { member.modulus * member.flowed } else { 0.0 };
                 self.flows |= member.flowed > 0.0;
             }
         }
@@ -282,7 +293,12 @@ impl EmbeddedModel {
 
     /// Makes anew at the start of a frame what can be found again, so that nothing depends on what was before it.
     pub fn refresh(&mut self, points: &Points) {
-        self.parts.iter_mut().for_each(|p| p.changes.clear());
+        for part in &mut self.parts {
+            part.changes.clear();
+            if part.partial {
+                part.rebuild();
+            }
+        }
         self.crowd.forget();
         self.crowd.densities.clear();
         self.find_densities(points);

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "gathers by index, and functions that need CPU features checked at start")]
 
 use super::crowd::Member;
+use super::guards::{Guard, on};
 use super::sums::wide_available;
 use crate::models::mls::flow::lanes::{LANES, Lanes, Plain, Row};
 use crate::neighbors::Neighborhoods;
@@ -34,7 +35,8 @@ pub(super) type Mover = [Row; 2];
 /// A charge without pressure yet.
 pub(super) fn charge(at: Vec3A, m: &Member) -> Charge {
     let kind = APART * m.kind as f32 + m.thin;
-    [Row([at.x, at.y, at.z, m.volume, m.spacing, 0.0, kind, m.modulus * m.flowed])]
+    let modulus = if on(Guard::Repulsion) { m.modulus * m.flowed } else { 0.0 };
+    [Row([at.x, at.y, at.z, m.volume, m.spacing, 0.0, kind, modulus])]
 }
 
 /// One that is far from everybody.

@@ -1,16 +1,18 @@
 //! One body: its points in embedded space, the fit of the deformation, flow, stress and forces.
 
 use super::deform::deform;
+use super::firm::{Group, deform_firm};
 use super::four::TOGETHER;
 use super::matter::Matter;
 use super::published::Published;
+use super::region::Region;
 use super::state::Memory;
 use super::stencils::{CHUNK, Look, Place, Stencils, single};
 use super::sums::{mean, number, times, vector};
 use super::svd::Svd;
 use super::together::{Given, deform_four};
 use crate::linalg::double_dot;
-use crate::models::mls::flow::lanes::Row;
+use crate::models::mls::flow::lanes::{LANES, Row};
 use crate::points::Points;
 use crate::scene::EmbeddedLaw;
 use glam::{DMat3, DVec3, Mat3A, Vec3A};
@@ -49,8 +51,14 @@ pub struct Part {
     pub published: Option<Box<Published>>,
     /// Where matter is, from `fit`.
     pub fits: Vec<Fit>,
-    /// Whether anything flowed in the last step.
+    /// Whether anything flowed in the last step, and ever.
     pub(super) flows: bool,
+    pub(super) flowed: bool,
+    /// Eight points each: which can be done together because nothing of them has flowed; found anew where `grouped` is not set.
+    pub(super) groups: Vec<Group>,
+    pub(super) grouped: bool,
+    /// Whether the last neighborhoods were made in a part of the body only.
+    pub(super) partial: bool,
     /// World and embedded positions relative to their means [m]; scratch.
     pub(super) places: Vec<Place>,
     pub(super) sends: Vec<Send>,
@@ -132,6 +140,7 @@ impl Part {
     /// Takes over another material.
     pub(super) fn set_matter(&mut self, matter: Matter) {
         self.matter = Some(matter);
+        self.grouped = false;
         self.memories.iter_mut().for_each(|m| m.full = matter.full_flow);
     }
 
@@ -152,10 +161,18 @@ impl Part {
 
     /// Makes the neighborhoods from the embedded positions and the looks.
     pub(super) fn rebuild(&mut self) {
+        self.rebuild_in(None);
+    }
+
+    /// The same where points of a region moved or matter has flowed; others are the same as before but for rounding, so that a part of
+    /// a rebuilt body can be told from all of it by its last bits until the next `rebuild`. Returns whose neighborhoods were made.
+    pub(super) fn rebuild_in(&mut self, region: Option<&Region>) -> Vec<bool> {
         let mean = mean(&self.embedded);
         self.places.resize(self.embedded.len(), Place::default());
         self.places.iter_mut().zip(&self.embedded).for_each(|(p, e)| p.embedded = (*e - mean).as_vec3a());
-        self.stencils.update(&self.embedded, &self.places, &self.spacings, &self.looks);
+        self.grouped = false;
+        self.partial = region.is_some();
+        self.stencils.update_in(region, &self.embedded, &self.places, &self.spacings, &self.looks)
     }
 
     /// Takes the world positions over.
@@ -173,17 +190,54 @@ impl Part {
         if self.published.is_some() {
             return self.fit_published(&matter, points, dt);
         }
+        if !self.grouped {
+            self.group(&matter);
+            self.grouped = true;
+        }
         let part = -(-matter.creep * dt).exp_m1();
-        let Self { memories, fits, sends, stencils, volumes, places, .. } = self;
-        let all = Body { matter, part, stencils, volumes, places };
+        let limit = if part > 0.0 { matter.limit(0.0) } else { f64::INFINITY };
+        self.deform_all(&matter, part, |all, first, group, now| {
+            if group.firm
+                && let Some(strain) =
+                    deform_firm((&all.matter, limit), group, (all.stencils, all.places), first, now.sends)
+            {
+                now.sum.strain = now.sum.strain.max(strain);
+                return;
+            }
+            all.deform(first, now);
+            group.firm &= now.memories.iter().all(|m| m.flow == 0.0);
+        })
+    }
+
+    /// Finds the deformation of points that were done together, which none of them has written.
+    pub(super) fn find_firm_fits(&mut self) {
+        let Some(matter) = self.matter else { return };
+        self.deform_all(&matter, 0.0, |all, first, group, now| {
+            if group.firm {
+                all.deform(first, now);
+            }
+        });
+    }
+
+    /// Does something with each group of eight points.
+    fn deform_all(
+        &mut self,
+        matter: &Matter,
+        part: f64,
+        one: impl Fn(&Body, usize, &mut Group, &mut Now) + Sync,
+    ) -> Flowed {
+        let Self { memories, fits, sends, stencils, volumes, places, groups, .. } = self;
+        let all = Body { matter: *matter, part, stencils, volumes, places };
         let chunks = memories.par_chunks_mut(CHUNK).zip(fits.par_chunks_mut(CHUNK)).zip(sends.par_chunks_mut(CHUNK));
         let sums: Vec<Flowed> = chunks
+            .zip(groups.par_chunks_mut(CHUNK / LANES))
             .enumerate()
-            .map(|(chunk, ((memories, fits), sends))| {
+            .map(|(chunk, (((memories, fits), sends), groups))| {
                 let mut sum = Flowed::default();
-                let groups = memories.chunks_mut(TOGETHER).zip(fits.chunks_mut(TOGETHER));
-                for (group, ((memories, fits), sends)) in groups.zip(sends.chunks_mut(TOGETHER)).enumerate() {
-                    all.deform(chunk * CHUNK + group * TOGETHER, memories, fits, sends, &mut sum);
+                let eights = memories.chunks_mut(LANES).zip(fits.chunks_mut(LANES)).zip(sends.chunks_mut(LANES));
+                for (k, (((memories, fits), sends), group)) in eights.zip(groups).enumerate() {
+                    let first = chunk * CHUNK + k * LANES;
+                    one(&all, first, group, &mut Now { memories, fits, sends, sum: &mut sum });
                 }
                 sum
             })
@@ -195,12 +249,15 @@ impl Part {
         })
     }
 
-    /// Finds again what each point sends, after a renewal.
-    pub(super) fn send(&mut self) {
+    /// Finds again what each point sends, after a renewal in which some neighborhoods were touched.
+    pub(super) fn send(&mut self, touched: &[bool]) {
         let Some(matter) = self.matter else { return };
         let Self { memories, fits, sends, stencils, volumes, places, .. } = self;
         sends.par_iter_mut().with_min_len(CHUNK).enumerate().for_each(|(i, send)| {
-            *send = sending(&matter, &memories[i], &fits[i], volumes[i], stencils, i, places[i]);
+            *send = match touched[i] {
+                true => sending(&matter, &memories[i], &fits[i], volumes[i], stencils, i, places[i]),
+                false => moved(send, places[i]),
+            };
         });
     }
 
@@ -309,10 +366,34 @@ struct Body<'a> {
     places: &'a [Place],
 }
 
+/// Eight points and the sums they add to.
+struct Now<'a> {
+    memories: &'a mut [Memory],
+    fits: &'a mut [Fit],
+    sends: &'a mut [Send],
+    sum: &'a mut Flowed,
+}
+
 impl Body<'_> {
-    /// Deforms a group of points of which `first` is the first, together where that is possible.
+    /// Deforms points of which `first` is the first, four at a time.
     #[inline]
-    fn deform(&self, first: usize, memories: &mut [Memory], fits: &mut [Fit], sends: &mut [Send], sum: &mut Flowed) {
+    fn deform(&self, first: usize, now: &mut Now) {
+        let fours = now.memories.chunks_mut(TOGETHER).zip(now.fits.chunks_mut(TOGETHER));
+        for (k, ((memories, fits), sends)) in fours.zip(now.sends.chunks_mut(TOGETHER)).enumerate() {
+            self.deform_some(first + k * TOGETHER, memories, fits, sends, now.sum);
+        }
+    }
+
+    /// Deforms a few points of which `first` is the first, together where that is possible.
+    #[inline]
+    fn deform_some(
+        &self,
+        first: usize,
+        memories: &mut [Memory],
+        fits: &mut [Fit],
+        sends: &mut [Send],
+        sum: &mut Flowed,
+    ) {
         let Self { matter, part, stencils, volumes, places } = self;
         let gradient = |l: usize, memories: &[Memory]| stencils.gradient(first + l, places, memories[l].prior);
         if let (Ok(group), Ok(four)) = (<&mut [Memory; TOGETHER]>::try_from(&mut *memories), (&mut *fits).try_into()) {
@@ -382,6 +463,13 @@ fn sending(
         matrix -= fit.gradient * control;
     }
     record(single(matrix), control as f32, place)
+}
+
+/// The same as before from another place.
+#[inline]
+fn moved(send: &Send, place: Place) -> Send {
+    let matrix = Mat3A::from_cols(vector(send, 0), vector(send, 3), vector(send, 6));
+    record(matrix, number(send, CONTROL), place)
 }
 
 /// What a point at a place sends with A and κ.

@@ -12,14 +12,15 @@
 //! [War12] eq. 3.28, whose fit of P changes the stress a little each time.
 
 use super::embedding::{Embedding, Target};
+use super::guards::{Guard, on};
 use super::matter::Matter;
 use super::part::{PLASTIC, Part};
+use super::region::flood;
 use super::state::Memory;
 use super::stencils::{CHUNK, Look, clamp_stretches};
 use super::svd::{Svd, nearest_rotation, newton_rotation};
-use crate::groups::Groups;
 use crate::points::Points;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec3, Vec3A};
 use rayon::prelude::*;
 
 /// Part of the points of a piece that must have flowed before it is put where it is in the world.
@@ -38,10 +39,22 @@ struct Piece {
     change: DVec3,
 }
 
+impl Piece {
+    /// What is added to the changes of its points; `still` is the change of what stays, if anything does.
+    fn shift(&self, still: Option<Vec3A>) -> DVec3 {
+        let aligned = self.flowed >= ALL_FLOWED * self.count && on(Guard::Alignment);
+        match still {
+            Some(change) if !aligned => -change.as_dvec3(),
+            _ if aligned => (self.world - self.embedded - self.change) / self.count,
+            _ => -self.change / self.count,
+        }
+    }
+}
+
 impl Part {
     /// Whether anything has flowed since the last renewal.
     pub fn wants_renewal(&self) -> bool {
-        self.memories.iter().any(|m| m.recent > 0.0)
+        self.flowed && self.memories.iter().any(|m| m.recent > 0.0)
     }
 
     /// Phase: moves the embedded positions after the flow; `fit` must have run at these positions.
@@ -49,50 +62,39 @@ impl Part {
         if self.published.is_some() || !self.wants_renewal() {
             return;
         }
+        self.find_firm_fits();
         let positions = &points.positions[self.range.clone()];
-        let labels = self.labels();
+        let mut labels = vec![u32::MAX; self.len()];
+        let mut count = 0;
+        flood(&self.stencils, &mut labels, u32::MAX, |_| {
+            count += 1;
+            count - 1
+        });
         let mut pieces = self.pieces(&labels, positions);
         let turns: Vec<DMat3> = pieces.iter().map(|p| turn(p.gradient)).collect();
         let anchoring = self.matter.map_or(f64::INFINITY, |m| m.anchoring());
         let frames = self.frames(&labels, &turns);
         let targets: Vec<Target> = (0..self.len()).map(|i| self.target(i, frames[i].transpose(), anchoring)).collect();
-        let changes = embedding.solve_from(&self.changes, &self.stencils, &targets, &self.places);
+        let region = self.region();
+        let changes = match &region {
+            Some(region) => embedding.solve_in(region, &self.changes, (&self.stencils, &targets, &self.places)),
+            None => embedding.solve_from(&self.changes, &self.stencils, &targets, &self.places).to_vec(),
+        };
         for (change, &label) in changes.iter().zip(&labels) {
             pieces[label as usize].change += change.as_dvec3();
         }
+        // What moves as one in a piece and is the largest stays where it is; else the mean of the piece does.
+        let still = region.as_ref().map(|r| r.largest(&labels, pieces.len())).unwrap_or(vec![None; pieces.len()]);
+        let shifts: Vec<DVec3> =
+            pieces.iter().zip(still).map(|(p, still)| p.shift(still.map(|i| changes[i]))).collect();
         for (i, &label) in labels.iter().enumerate() {
-            let piece = &pieces[label as usize];
-            let aligned = piece.flowed >= ALL_FLOWED * piece.count;
-            let shift = if aligned { piece.world - piece.embedded } else { DVec3::ZERO };
-            self.embedded[i] += changes[i].as_dvec3() + (shift - piece.change) / piece.count;
+            self.embedded[i] += changes[i].as_dvec3() + shifts[label as usize];
         }
-        self.changes.clear();
-        self.changes.extend_from_slice(changes);
+        self.changes = changes;
         self.look_again(positions);
-        self.rebuild();
-        self.keep_elastic_state();
-        self.send();
-    }
-
-    /// Number of the piece of each point, in the order of their first points.
-    fn labels(&self) -> Vec<u32> {
-        let mut groups = Groups::new(self.len());
-        for i in 0..self.len() {
-            for (j, _) in self.stencils.of(i).filter(|(j, _)| *j > i) {
-                groups.unite(i as u32, j as u32);
-            }
-        }
-        let mut numbers = vec![u32::MAX; self.len()];
-        let mut next = 0;
-        let mut label = |i: u32| {
-            let first = groups.lowest(i) as usize;
-            if numbers[first] == u32::MAX {
-                numbers[first] = next;
-                next += 1;
-            }
-            numbers[first]
-        };
-        (0..self.len() as u32).map(&mut label).collect()
+        let touched = self.rebuild_in(region.as_ref());
+        self.keep_elastic_state(&touched);
+        self.send(&touched);
     }
 
     fn pieces(&self, labels: &[u32], positions: &[DVec3]) -> Vec<Piece> {
@@ -118,7 +120,7 @@ impl Part {
             return Target::NOTHING;
         }
         let fit = &self.fits[i];
-        let anchored = 1.0 - (-memory.recent / anchoring).exp();
+        let anchored = if on(Guard::Anchoring) { 1.0 - (-memory.recent / anchoring).exp() } else { 0.0 };
         let flow = memory.kept.inverse() * memory.plastic;
         // V⁻¹ = R F⁻¹.
         let relaxed = match memory.lost {
@@ -141,14 +143,17 @@ impl Part {
         }
     }
 
-    /// P = F⁻¹ G for the new G.
-    fn keep_elastic_state(&mut self) {
+    /// P = F⁻¹ G for the new G of points whose neighborhood was touched.
+    fn keep_elastic_state(&mut self, touched: &[bool]) {
         let Some(matter) = self.matter else { return };
         let Self { memories, fits, stencils, places, .. } = self;
         let chunks = memories.par_chunks_mut(CHUNK).zip(fits.par_chunks_mut(CHUNK)).enumerate();
         chunks.for_each(|(chunk, (memories, fits))| {
             for (k, (memory, fit)) in memories.iter_mut().zip(fits).enumerate() {
                 let i = chunk * CHUNK + k;
+                if !touched[i] {
+                    continue;
+                }
                 if memory.lost {
                     // It begins anew, without stress.
                     fit.elastic = fit.rotation;
@@ -165,7 +170,8 @@ impl Part {
                 memory.lost = false;
                 if clamped {
                     let elastic = fit.gradient * memory.inverse;
-                    memory.lost = flowed >= 1.0 || density(&matter, elastic) > density(&matter, fit.elastic);
+                    let gains = || density(&matter, elastic) > density(&matter, fit.elastic);
+                    memory.lost = on(Guard::Lost) && (flowed >= 1.0 || gains());
                     fit.elastic = elastic;
                     fit.rotation = nearest_rotation(fit.elastic);
                 }

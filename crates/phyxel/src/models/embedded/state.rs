@@ -112,8 +112,10 @@ impl EmbeddedModel {
             if let Some(published) = &mut part.published {
                 published.load(&mut bytes)?;
             }
+            part.flowed = part.memories.iter().any(|m| m.flow > 0.0);
             part.rebuild();
         }
+        self.crowd.members.iter_mut().for_each(|m| (m.pressure, m.flowed, m.thin) = (0.0, 0.0, 0.0));
         self.crowd.forget();
         self.crowd.densities.clear();
         bytes.0.is_empty().then_some(())

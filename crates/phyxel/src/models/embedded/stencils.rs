@@ -7,7 +7,9 @@
 //! Matter that has flowed may lie anywhere in embedded space once it is torn off. Weights of pairs that are far apart in the world,
 //! beyond what the elastic stretch allows, therefore fade: `cut`.
 
-use super::sums::{List, mean, wide_available};
+use super::guards::{Guard, on};
+use super::region::Region;
+use super::sums::{List, columns, mean, wide_available};
 use super::svd::Svd;
 use crate::linalg::{SymmetricEigen, cofactor, double_dot, trace};
 use crate::neighbors::Neighborhoods;
@@ -95,16 +97,35 @@ struct Moments {
 impl Stencils {
     /// Finds the neighborhoods at the embedded positions [m]; `places` are the same in f32.
     pub fn update(&mut self, embedded: &[DVec3], places: &[Place], spacings: &[f64], look: &[Look]) {
+        self.update_in(None, embedded, places, spacings, look);
+    }
+
+    /// The same after points of a region moved; returns whose neighborhoods were found, others are as they were.
+    pub(super) fn update_in(
+        &mut self,
+        region: Option<&Region>,
+        embedded: &[DVec3],
+        places: &[Place],
+        spacings: &[f64],
+        look: &[Look],
+    ) -> Vec<bool> {
         self.wide = wide_available();
         self.find_candidates(embedded, spacings);
+        let touched = match region {
+            Some(region) => self.touched(region, look),
+            None => vec![true; embedded.len()],
+        };
         let count = embedded.len();
-        let (candidates, looks) = (&self.candidates, Looks::new(look));
+        let (this, candidates, looks) = (&*self, &self.candidates, Looks::new(look));
         let rows: Vec<Rows> = (0..count.div_ceil(CHUNK))
             .into_par_iter()
             .map(|chunk| {
                 let mut rows = Rows::default();
                 for i in chunk * CHUNK..count.min((chunk + 1) * CHUNK) {
-                    rows.add(i, candidates, places, spacings, &looks);
+                    match touched[i] {
+                        true => rows.add(i, candidates, places, spacings, &looks),
+                        false => rows.keep(i, this),
+                    }
                 }
                 rows
             })
@@ -129,6 +150,27 @@ impl Stencils {
                 self.sums.push(moments.sums);
             }
         }
+        touched
+    }
+
+    /// Whose neighborhood changes: points of the region and who is near them or was, or near what moves otherwise; and where matter has
+    /// flowed, for weights depend on the world there.
+    fn touched(&self, region: &Region, look: &[Look]) -> Vec<bool> {
+        let mut touched = vec![false; region.unknowns.len()];
+        let alone = region.count == region.points.len() + 1;
+        for i in 0..touched.len() {
+            let moves = region.moves(i);
+            if moves || look[i].flowed > 0.0 {
+                touched[i] = true;
+                self.candidates.of(i).for_each(|j| touched[j] = true);
+            } else if !alone {
+                touched[i] |= self.candidates.of(i).any(|j| region.unknowns[j] != region.unknowns[i]);
+            }
+            if moves {
+                self.list(i).neighbors.iter().for_each(|&j| touched[j as usize] = true);
+            }
+        }
+        touched
     }
 
     fn find_candidates(&mut self, embedded: &[DVec3], spacings: &[f64]) {
@@ -181,13 +223,23 @@ impl Stencils {
     /// The gradient G of world over embedded positions; `prior` counts where neighbors are too few.
     #[inline]
     pub fn gradient(&self, i: usize, places: &[Place], prior: DMat3) -> DMat3 {
-        let sum = self.list(i).moments(places, places[i]);
+        let sum = columns(&self.list(i).moments(places, places[i]));
         let lacking = self.priors[i];
         (if lacking == DMat3::ZERO { sum } else { sum + prior * lacking }) * self.inverses[i]
     }
 }
 
 impl Rows {
+    /// The row of a point as it was.
+    fn keep(&mut self, i: usize, from: &Stencils) {
+        let list = from.list(i);
+        self.neighbors.extend_from_slice(list.neighbors);
+        self.weights.extend_from_slice(list.weights);
+        self.ends.push(self.neighbors.len() as u32);
+        let (inverse, prior) = (from.inverses[i], from.priors[i]);
+        self.moments.push(Moments { inverse, prior, trace: from.traces[i], sums: from.sums[i] });
+    }
+
     fn add(&mut self, i: usize, candidates: &Neighborhoods, places: &[Place], spacings: &[f64], looks: &Looks) {
         let (at, own) = (places[i].embedded, spacings[i]);
         let (mut a, mut b, mut c) = (Vec3A::ZERO, Vec3A::ZERO, Vec3A::ZERO);
@@ -246,7 +298,7 @@ impl Looks {
     /// How much of a pair is left at its distance in the world.
     #[inline]
     fn cut(&self, i: usize, j: usize, support: f32) -> f32 {
-        if self.none {
+        if self.none || !on(Guard::Cut) {
             return 1.0;
         }
         let (a, b) = (&self.all[i], &self.all[j]);

@@ -64,9 +64,9 @@ impl List<'_> {
         self.pairs().fold(Vec3A::ZERO, |sum, (j, w)| sum + vectors[j] * w)
     }
 
-    /// Σ w x eᵀ with vectors from a place in both spaces [m²].
+    /// Σ w x eᵀ with vectors from a place in both spaces [m²]: its first two columns, and the third; each ends with a zero.
     #[inline]
-    pub fn moments(&self, places: &[Place], own: Place) -> DMat3 {
+    pub fn moments(&self, places: &[Place], own: Place) -> [Row; 2] {
         #[cfg(target_arch = "x86_64")]
         if self.wide {
             // SAFETY: the processor has AVX2 and FMA.
@@ -78,13 +78,16 @@ impl List<'_> {
             let (weighted, to) = ((other.world - own.world) * w, other.embedded - own.embedded);
             (0..3).for_each(|k| sums[k] += weighted * to[k]);
         }
-        columns(sums)
+        let [a, b, c] = sums;
+        [Row([a.x, a.y, a.z, 0.0, b.x, b.y, b.z, 0.0]), Row([c.x, c.y, c.z, 0.0, 0.0, 0.0, 0.0, 0.0])]
     }
 }
 
-fn columns(sums: [Vec3A; 3]) -> DMat3 {
-    let [a, b, c] = sums.map(|s| s.as_dvec3());
-    DMat3::from_cols(a, b, c)
+/// The matrix of such columns.
+#[inline]
+pub(super) fn columns([Row(firsts), Row(third)]: &[Row; 2]) -> DMat3 {
+    let column = |c: &[f32]| DVec3::new(f64::from(c[0]), f64::from(c[1]), f64::from(c[2]));
+    DMat3::from_cols(column(&firsts[..3]), column(&firsts[4..7]), column(&third[..3]))
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -123,7 +126,7 @@ mod wide {
         }
 
         #[target_feature(enable = "avx2,fma")]
-        pub(super) fn moments_wide(&self, places: &[Place], own: Place) -> DMat3 {
+        pub(super) fn moments_wide(&self, places: &[Place], own: Place) -> [Row; 2] {
             // World vectors twice beside each other, times the first two embedded coordinates; and once times the third.
             let mut firsts = [_mm256_setzero_ps(); 2];
             let mut thirds = [_mm_setzero_ps(); 2];
@@ -139,8 +142,13 @@ mod wide {
                 thirds[k % 2] = _mm_fmadd_ps(x, third, thirds[k % 2]);
             }
             let first = _mm256_add_ps(firsts[0], firsts[1]);
-            let third = _mm_add_ps(thirds[0], thirds[1]);
-            columns([_mm256_castps256_ps128(first), _mm256_extractf128_ps::<1>(first), third].map(Vec3A::from))
+            let third = _mm256_zextps128_ps256(_mm_add_ps(thirds[0], thirds[1]));
+            let mut out = [Row::ZERO; 2];
+            for (out, row) in out.iter_mut().zip([first, third]) {
+                // SAFETY: a row is eight numbers.
+                unsafe { _mm256_store_ps(out.0.as_mut_ptr(), row) };
+            }
+            out
         }
     }
 }

@@ -124,6 +124,7 @@ fn thin_matter_holds_together() {
     let mut points = sheet(7);
     let mut model = model(&points, &soft());
     model.parts[0].memories.iter_mut().for_each(|m| m.flow = 1.0);
+    model.parts[0].flowed = true;
     points.positions.iter_mut().for_each(|p| *p *= 1.3);
     shake(&mut points, 0.05);
     let error = slope_error(&mut model, &mut points);
@@ -170,6 +171,7 @@ fn uniform_flow_is_absorbed() {
         // So little that nothing is anchored in the world.
         memory.recent = 1e-9;
     }
+    part.flowed = true;
     let before: Vec<DMat3> = part.fits.iter().map(|f| f.elastic).collect();
     let mut embedding = Embedding::until(1e-6, 300);
     part.renew(&points, &mut embedding);
@@ -182,6 +184,69 @@ fn uniform_flow_is_absorbed() {
     assert!(change < 1e-5, "the elastic state changed by {change}");
 }
 
+/// Points that have never flowed are done eight at a time in f32: what they send is the same.
+#[test]
+fn firm_points_send_what_others_would() {
+    let mut points = block(7, 0.02);
+    let mut model = model(&points, &MaterialSpec { yield_strain: 1.0, ..soft() });
+    let turn = rotation_xyz(DVec3::new(20.0, -70.0, 130.0));
+    points.positions.iter_mut().for_each(|p| *p = turn * (*p * DVec3::new(1.05, 0.97, 1.01)));
+    shake(&mut points, 0.005);
+    model.deform(&points, 1e-3);
+    let part = &mut model.parts[0];
+    assert!(part.groups.iter().filter(|g| g.firm).count() > part.groups.len() / 2);
+    let fast = part.sends.clone();
+    part.find_firm_fits();
+    let largest = fast.iter().flatten().flat_map(|r| r.0).fold(0.0f32, |m, x| m.max(x.abs()));
+    let off = |a: f32, b: f32| (a - b).abs() / largest;
+    let pairs = fast.iter().flatten().zip(part.sends.iter().flatten());
+    let worst = pairs.flat_map(|(a, b)| (0..8).map(|k| off(a.0[k], b.0[k]))).fold(0.0f32, f32::max);
+    assert!(worst < 2e-5 && worst > 0.0, "{worst}");
+}
+
+/// A bar that flows in its middle is embedded there only, and grows longer as it does when all of it is solved for.
+#[test]
+fn what_is_far_from_the_flow_moves_as_one() {
+    let mut points = Points::default();
+    let mut random = Random::new(5, 1);
+    for k in 0..60 * 16 {
+        let at = DVec3::new((k / 16) as f64, (k % 4) as f64, (k / 4 % 4) as f64) * 0.1;
+        points.push(0, at + random.in_cube() * 0.01, 1.0, 1e-3, 0.1);
+    }
+    let flow = DMat3::from_diagonal(DVec3::new(1.2, 1.2f64.powf(-0.5), 1.2f64.powf(-0.5)));
+    let grown = |all: bool| {
+        let mut model = model(&points, &soft());
+        model.deform(&points, 0.0);
+        let part = &mut model.parts[0];
+        part.find_firm_fits();
+        for i in 0..points.len() {
+            let middle = (25 * 16..35 * 16).contains(&i);
+            if middle {
+                part.memories[i].set_plastic(flow);
+            }
+            if middle || all {
+                part.memories[i].recent = 1e-9;
+            }
+        }
+        part.flowed = true;
+        assert_eq!(part.region().is_none(), all);
+        part.groups.iter_mut().for_each(|g| g.firm = false);
+        part.fit(&points, 0.0);
+        let before: Vec<DMat3> = part.fits.iter().map(|f| f.elastic).collect();
+        part.renew(&points, &mut Embedding::until(1e-6, 1000));
+        let change = |i: usize| size(part.elastic(i, &points) - before[i]);
+        let worst = (0..points.len()).map(change).fold(0.0, f64::max);
+        assert!(worst < 2e-5, "{worst}");
+        let moved = |i: usize| part.embedded[i] - points.positions[i];
+        if !all {
+            assert!((moved(0) - moved(8 * 16)).length() < 1e-12 && (moved(959) - moved(51 * 16)).length() < 1e-12);
+        }
+        (moved(59 * 16) - moved(0)).x
+    };
+    let [local, whole] = [false, true].map(grown);
+    assert!(whole > 0.15 && (local / whole - 1.0).abs() < 0.02, "{local} {whole}");
+}
+
 /// Whatever the embedding does, each point's elastic deformation is the same before and after.
 #[test]
 fn renewal_keeps_the_elastic_state() {
@@ -190,6 +255,7 @@ fn renewal_keeps_the_elastic_state() {
     for step in 0..40 {
         shake(&mut points, 0.02);
         model.deform(&points, 2e-3);
+        model.parts[0].find_firm_fits();
         let before: Vec<DMat3> = model.parts[0].fits.iter().map(|f| f.elastic).collect();
         model.renew(&points);
         let part = &model.parts[0];

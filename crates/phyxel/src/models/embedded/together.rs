@@ -11,13 +11,13 @@ use super::state::Memory;
 use glam::DMat3;
 
 /// Norm of D up to which series are taken.
-const SMALL: f64 = 0.3;
+pub(super) const SMALL: f64 = 0.3;
 /// What a series leaves out.
 const ERROR: f64 = 1e-8;
 /// Terms of the series.
 const TERMS: usize = 18;
 /// Of (1 + D)^-½.
-const INVERSE_ROOT: [f64; TERMS] = inverse_root();
+pub(super) const INVERSE_ROOT: [f64; TERMS] = inverse_root();
 /// Of ½ ln (1 + D).
 const LOGARITHM: [f64; TERMS] = logarithm();
 
@@ -162,7 +162,7 @@ fn deform_lanes<const FMA: bool>(
 }
 
 /// Terms after which a series of a matrix of a norm is good enough.
-fn terms_for(norm: f64) -> usize {
+pub(super) fn terms_for(norm: f64) -> usize {
     let mut left = norm;
     let mut terms = 2;
     while left > ERROR && terms < TERMS {
@@ -174,18 +174,25 @@ fn terms_for(norm: f64) -> usize {
 
 /// Stress over the rotation [Pa].
 #[inline(always)]
-fn stress<const FMA: bool>(matter: &Matter, strain: &Symmetric<FMA>) -> Symmetric<FMA> {
-    let pressure = (strain[0] + strain[1] + strain[2]) * Four::splat(matter.lambda);
-    let (mut out, factor) = (*strain, Four::splat(2.0 * matter.mu));
+pub(super) fn stress<N: Number>(matter: &Matter, strain: &Symmetric<N>) -> Symmetric<N> {
+    let pressure = (strain[0] + strain[1] + strain[2]) * N::splat(matter.lambda);
+    let (mut out, factor) = (*strain, N::splat(2.0 * matter.mu));
     for k in 0..6 {
         out[k] = out[k] * factor;
     }
     shifted(&out, pressure)
 }
 
+/// Norm of the deviatoric stress [Pa].
+#[inline(always)]
+pub(super) fn deviatoric_norm<N: Number>(matter: &Matter, strain: &Symmetric<N>) -> N {
+    let shape = shifted(strain, (strain[0] + strain[1] + strain[2]) * N::splat(-1.0 / 3.0));
+    double_dot(&shape, &shape).sqrt() * N::splat(2.0 * matter.mu)
+}
+
 /// The logarithm of what flows, and its deviatoric norm; as `Matter::flow` says.
 struct Flowing<const FMA: bool> {
-    part: Polynomial<FMA>,
+    part: Polynomial<Four<FMA>>,
     norms: Four<FMA>,
 }
 
@@ -194,17 +201,15 @@ impl<const FMA: bool> Flowing<FMA> {
     fn new(
         given: &Given,
         memories: &[Memory; TOGETHER],
-        base: &Base<FMA>,
-        strain: &Symmetric<FMA>,
+        base: &Base<Four<FMA>>,
+        strain: &Symmetric<Four<FMA>>,
         terms: usize,
     ) -> Option<Self> {
         let Given { matter, part, .. } = *given;
         if part <= 0.0 {
             return None;
         }
-        let mean = (strain[0] + strain[1] + strain[2]) * Four::splat(-1.0 / 3.0);
-        let shape = shifted(strain, mean);
-        let norm = double_dot(&shape, &shape).sqrt() * Four::splat(2.0 * matter.mu);
+        let norm = deviatoric_norm(matter, strain);
         let mut limits = [0.0; TOGETHER];
         let mut any = false;
         for l in 0..TOGETHER {
@@ -216,9 +221,9 @@ impl<const FMA: bool> Flowing<FMA> {
         }
         let log = base.series(&LOGARITHM[..terms]);
         let third = base.trace(&log) * Four::splat(1.0 / 3.0);
-        let shape = shifted(&base.matrix(&log), Four::ZERO - third);
+        let shape = shifted(&base.matrix(&log), Four::splat(0.0) - third);
         let size = double_dot(&shape, &shape).sqrt();
-        let (mut gamma, mut flowed) = (Four::ZERO, Four::ZERO);
+        let (mut gamma, mut flowed) = (Four::splat(0.0), Four::splat(0.0));
         for l in 0..TOGETHER {
             let (norm, limit, size) = (norm.0[l], limits[l], size.0[l]);
             if norm > limit && size > 0.0 {
