@@ -249,7 +249,8 @@ pub enum PatternKind {
 impl PatternSpec {
     /// Whether its color is that of a place in the frame of the shape [m].
     pub fn covers(&self, p: DVec3) -> bool {
-        let cell = (p / self.size).floor();
+        // What lies on the border of two fields, but for rounding, is on one side of it.
+        let cell = (p / self.size + 1e-6).floor();
         let number = match self.kind {
             PatternKind::Checker => cell.x + cell.y + cell.z,
             PatternKind::Stripes => cell.y,
