@@ -126,11 +126,11 @@ impl LatticeModel {
         let liquid = liquid.get_or_insert_with(|| Box::new(Liquid::new(dimensions, spacing)));
         let place = |k: usize| points.positions[particles.members[k] as usize];
         let flows = |k: usize| particles.phases[k] == Phase::Liquid;
-        let members = Vicinity::new((0..particles.len()).filter(|k| flows(*k)).map(place), SUPPORT * spacing).members(
-            particles.len(),
-            place,
-            flows,
-        );
+        let liquids = (0..particles.len()).filter(|k| flows(*k));
+        let members: Vec<u32> = match particles.phases.iter().any(|p| p.is_bound()) {
+            true => Vicinity::new(liquids.map(place), SUPPORT * spacing).members(particles.len(), place, flows),
+            false => (0..particles.len() as u32).collect(),
+        };
         let particle = |k: u32| {
             let k = k as usize;
             let matter = &matters[particles.kinds[k] as usize];
