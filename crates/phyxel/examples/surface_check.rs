@@ -5,6 +5,8 @@
 //!
 //! `... -- print RUN SOLID FRAME`: how far the surface in a frame after demolding is from the molds that it was in when it was
 //! solid, in frame SOLID, and how much its normals differ; the points around each surfel tell where it was then.
+//!
+//! `... -- holes RUN FRAME`: pixels of twenty views, each half a half-axis of the surfels wide, in which the surface is seen through.
 
 use glam::{DMat3, DVec3};
 use phyxel::contact::Collider;
@@ -13,6 +15,7 @@ use phyxel::geometry::{Files, ShapeLibrary, build};
 use phyxel::neighbors::Grid;
 use phyxel::scene::{BodySpec, PatternKind, Scene};
 use phyxel::sinks::FrameReader;
+use phyxel::surface::seen_through;
 use std::path::Path;
 
 /// A place of one frame in another one, and how the matter there is turned and stretched; from the points around.
@@ -143,9 +146,16 @@ fn print(scene: &Scene, solid: &BodyFrame, now: &BodyFrame) {
     println!("normals off by {:.2} degrees on average, 95 % below {:.1}", mean(&angles), at(&angles, 0.95));
 }
 
+fn holes(now: &BodyFrame) {
+    let area: f32 = now.surfels.axes_u.iter().zip(&now.surfels.axes_v).map(|(u, v)| u.length() * v.length()).sum();
+    let half_axis = (area / now.surfels.len().max(1) as f32).sqrt();
+    let found = seen_through(&now.surfels, 20, 0.5 * half_axis);
+    println!("{} surfels, half-axes {:.2} mm: {found} pixels are seen through", now.surfels.len(), 1e3 * half_axis);
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let usage = "surface_check colors RUN FRAME, or surface_check print RUN SOLID FRAME";
+    let usage = "surface_check colors RUN FRAME, surface_check print RUN SOLID FRAME, or surface_check holes RUN FRAME";
     let (Some(what), Some(run)) = (arguments.get(1), arguments.get(2).map(Path::new)) else {
         return eprintln!("{usage}");
     };
@@ -163,6 +173,7 @@ fn main() {
     match (what.as_str(), first, last) {
         ("colors", Some(rest), Some(now)) => colors(&scene, &rest, &now),
         ("print", Some(solid), Some(now)) => print(&scene, &solid, &now),
+        ("holes", _, Some(now)) => holes(&now),
         _ => eprintln!("{usage}"),
     }
 }

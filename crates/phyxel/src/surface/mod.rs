@@ -1,6 +1,7 @@
 //! The drawn surface: surfels carried by the points. Physics never reads it.
 
 mod boundary;
+mod closed;
 mod cut;
 mod displacement;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod sew;
 mod skin;
 
 pub use boundary::{anisotropy, exposure};
+pub use closed::seen_through;
 pub use displacement::{Carrier, Falloff};
 pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Manner, Mold, Paint, Worn};
 pub use gaussian::{GaussianField, OnSurface};

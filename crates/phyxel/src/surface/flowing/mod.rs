@@ -44,7 +44,7 @@ pub use mold::{Mold, Probe};
 pub use paint::Paint;
 use paint::Surroundings;
 use rayon::prelude::*;
-pub(super) use resample::spacing_of;
+pub(super) use resample::{spacing_of, spiral};
 use topology::Mark;
 
 /// No surfel of a carrier.

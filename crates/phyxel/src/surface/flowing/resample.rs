@@ -417,7 +417,7 @@ fn cell(p: Vec3, edge: f32) -> IVec3 {
 }
 
 /// Direction k of `count` evenly spread ones.
-pub(super) fn spiral(k: usize, count: usize) -> DVec3 {
+pub(in crate::surface) fn spiral(k: usize, count: usize) -> DVec3 {
     let z = 1.0 - (2.0 * k as f64 + 1.0) / count as f64;
     let (sin, cos) = (2.399_963_229_728_653 * k as f64).sin_cos();
     let r = (1.0 - z * z).sqrt();
