@@ -64,7 +64,18 @@ impl Bvh {
     /// Visits leaves nearest first, as long as their box is nearer than the squared distance that `visit` gave last.
     /// `visit` gets the range of items in leaf order and the squared distance so far.
     #[inline]
-    pub fn nearest(&self, p: DVec3, mut best: f64, mut visit: impl FnMut(std::ops::Range<usize>, f64) -> f64) {
+    pub fn nearest(&self, p: DVec3, best: f64, visit: impl FnMut(std::ops::Range<usize>, f64) -> f64) {
+        self.nearest_by(best, |n| squared_distance(&self.nodes[n].bounds, p), visit);
+    }
+
+    /// The same where `least(n)` says how near what node `n` holds can be, squared.
+    #[inline]
+    pub fn nearest_by(
+        &self,
+        mut best: f64,
+        least: impl Fn(usize) -> f64,
+        mut visit: impl FnMut(std::ops::Range<usize>, f64) -> f64,
+    ) {
         if self.nodes.is_empty() {
             return;
         }
@@ -78,8 +89,8 @@ impl Bvh {
                 best = visit(first..first + node.count as usize, best);
             } else {
                 let (mut near, mut far) = (node.first, node.first + 1);
-                let mut d_near = squared_distance(&self.nodes[near as usize].bounds, p);
-                let mut d_far = squared_distance(&self.nodes[far as usize].bounds, p);
+                let mut d_near = least(near as usize);
+                let mut d_far = least(far as usize);
                 if d_far < d_near {
                     (near, far, d_near, d_far) = (far, near, d_far, d_near);
                 }

@@ -5,9 +5,10 @@
 //! the points, each with the area it stands for ([BDS18] §5); where the points leave a hole it fades to zero.
 
 use super::bvh::Bvh;
+use super::discs::Discs;
 use super::read::read;
 use super::winding::Winding;
-use super::{Bounds, Pose, Shape};
+use super::{ANYTHING, Bounds, Pose, Shape};
 use crate::{Diagnostic, Result};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -104,6 +105,7 @@ impl Cloud {
 /// Signed distance of a point cloud.
 pub struct CloudShape {
     bvh: Bvh,
+    discs: Discs,
     winding: Winding,
     /// In leaf order.
     positions: Vec<DVec3>,
@@ -126,10 +128,11 @@ impl CloudShape {
         let areas: Vec<f64> = spacings.iter().map(|s| s * s).collect();
         let warnings = orient(&positions, &mut normals, &areas);
         let winding = Winding::new(&bvh, |i| (areas[i], positions[i], areas[i] * normals[i]));
+        let discs = Discs::new(&bvh, |i| [positions[i]], |i| normals[i]);
         // The surface through the points may bulge a little beyond them.
         let margin = spacings.iter().copied().fold(0.0, f64::max);
         let bounds = Bounds::of(positions.iter().copied()).grown(margin);
-        (Self { bvh, winding, positions, normals, spacings, areas, bounds }, warnings)
+        (Self { bvh, discs, winding, positions, normals, spacings, areas, bounds }, warnings)
     }
 
     /// Winding number of the points, about 1 inside and 0 outside.
@@ -145,15 +148,12 @@ impl CloudShape {
     /// Nearest point and its squared distance.
     fn nearest(&self, p: DVec3) -> Option<(usize, f64)> {
         let mut found = None;
-        self.bvh.nearest(p, f64::INFINITY, |range, mut best| {
-            for i in range {
-                let d2 = self.positions[i].distance_squared(p);
-                if d2 < best {
-                    best = d2;
-                    found = Some((i, d2));
-                }
+        self.discs.nearest(&self.bvh, p, f64::INFINITY, |i, best| {
+            let d2 = self.positions[i].distance_squared(p);
+            if d2 < best {
+                found = Some((i, d2));
             }
-            best
+            best.min(d2)
         });
         found
     }
@@ -183,6 +183,11 @@ impl CloudShape {
 impl Shape for CloudShape {
     fn cost(&self) -> usize {
         100
+    }
+
+    fn range(&self, _: DVec3, _: f64) -> (f64, f64) {
+        // Between planes and points, and at holes, the distance may change faster than the way.
+        ANYTHING
     }
 
     fn distance(&self, p: DVec3) -> f64 {

@@ -5,11 +5,12 @@
 //! lie inside the solid (overlapping pieces) are left out of the distance.
 
 use super::bvh::Bvh;
+use super::discs::Discs;
 use super::mesh::{Mesh, area_vector};
 use super::topology::{Edges, same_places};
 use super::triangle::{Feature, closest, cross};
 use super::winding::{Winding, solid_angle};
-use super::{Bounds, Shape};
+use super::{ANYTHING, Bounds, Shape, within};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -32,6 +33,7 @@ pub struct MeshShape {
 /// Triangles in leaf order.
 struct Tree {
     bvh: Bvh,
+    discs: Discs,
     corners: Vec<[DVec3; 3]>,
     /// Pseudonormals of corners 0, 1, 2 and edges 0, 1, 2.
     pseudonormals: Vec<[Vec3; 6]>,
@@ -201,6 +203,11 @@ impl Shape for MeshShape {
         100
     }
 
+    fn range(&self, center: DVec3, radius: f64) -> (f64, f64) {
+        // Where an open mesh fades its distance, it may change faster than the way.
+        if self.closed { within(self.distance(center), radius) } else { ANYTHING }
+    }
+
     fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
         let Some(nearest) = self.surface().nearest(p) else { return (f64::INFINITY, DVec3::Y) };
         let signed = self.signed(p, &nearest);
@@ -221,23 +228,21 @@ impl Tree {
         let boxes: Vec<Bounds> = triangles.iter().map(|&t| Bounds::of(mesh.corners(t as usize))).collect();
         let mut bvh = Bvh::new(&boxes);
         bvh.order.iter_mut().for_each(|i| *i = triangles[*i as usize]);
-        let corners = bvh.order.iter().map(|&t| mesh.corners(t as usize)).collect();
+        let corners: Vec<[DVec3; 3]> = bvh.order.iter().map(|&t| mesh.corners(t as usize)).collect();
         let pseudonormals = bvh.order.iter().map(|&t| pseudonormals[t as usize]).collect();
-        Self { bvh, corners, pseudonormals, trusted: Vec::new() }
+        let discs = Discs::new(&bvh, |i| corners[i], |i| area_vector(corners[i]));
+        Self { bvh, discs, corners, pseudonormals, trusted: Vec::new() }
     }
 
     fn nearest(&self, p: DVec3) -> Option<Nearest> {
         let mut found: Option<Nearest> = None;
-        self.bvh.nearest(p, f64::INFINITY, |range, mut best| {
-            for triangle in range {
-                let (point, feature) = closest(&self.corners[triangle], p);
-                let squared = point.distance_squared(p);
-                if squared < best {
-                    best = squared;
-                    found = Some(Nearest { point, squared, triangle, feature });
-                }
+        self.discs.nearest(&self.bvh, p, f64::INFINITY, |triangle, best| {
+            let (point, feature) = closest(&self.corners[triangle], p);
+            let squared = point.distance_squared(p);
+            if squared < best {
+                found = Some(Nearest { point, squared, triangle, feature });
             }
-            best
+            best.min(squared)
         });
         found
     }

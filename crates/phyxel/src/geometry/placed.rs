@@ -113,6 +113,14 @@ impl Shape for Placed {
         let (d, n) = self.shape.distance_normal(self.pose.point_back(p));
         (self.pose.scale * d, self.pose.vector(n))
     }
+    fn range(&self, center: DVec3, radius: f64) -> (f64, f64) {
+        let (low, high) = self.shape.range(self.pose.point_back(center), radius / self.pose.scale);
+        (self.pose.scale * low, self.pose.scale * high)
+    }
+    fn pruned(&self, center: DVec3, radius: f64) -> Option<Arc<dyn Shape>> {
+        let shape = self.shape.pruned(self.pose.point_back(center), radius / self.pose.scale)?;
+        Some(Arc::new(Self { shape, pose: self.pose }))
+    }
 }
 
 /// A shape scaled by a factor per axis; negative factors mirror. Distances are a lower bound unless all factors are equal.
@@ -147,6 +155,15 @@ impl Shape for Scaled {
     }
     fn bounds(&self) -> Bounds {
         self.bounds
+    }
+    fn range(&self, center: DVec3, radius: f64) -> (f64, f64) {
+        let (low, high) = self.shape.range(center / self.factors, radius / self.least);
+        let outside = if self.bounds.is_empty() { f64::NEG_INFINITY } else { self.bounds.distance(center) + radius };
+        (self.least * low, (self.least * high).max(outside))
+    }
+    fn pruned(&self, center: DVec3, radius: f64) -> Option<Arc<dyn Shape>> {
+        let shape = self.shape.pruned(center / self.factors, radius / self.least)?;
+        Some(Arc::new(Self { shape, ..self.clone() }))
     }
     fn normal(&self, p: DVec3) -> DVec3 {
         (self.shape.normal(p / self.factors) / self.factors).try_normalize().unwrap_or(DVec3::Y)
