@@ -174,6 +174,10 @@ impl Collider {
     pub fn distance(&self, position: DVec3) -> f64 {
         self.shape.distance(self.end.to_own(position))
     }
+    /// Whether there is a grid of its distance, see `bake`.
+    pub fn is_baked(&self) -> bool {
+        self.baked.is_some()
+    }
     /// No more than that, sooner told where there is a grid, see `bake`.
     pub fn least_distance(&self, position: DVec3) -> f64 {
         let own = self.end.to_own(position);
@@ -204,6 +208,10 @@ impl Collider {
     /// Outward unit normal nearest to a world point at the end of the step.
     pub fn normal(&self, position: DVec3) -> DVec3 {
         self.end.axes * self.shape.normal(self.end.to_own(position))
+    }
+    /// sRGB color of its surface next to a world point, where its shape brings colors of its own.
+    pub fn color(&self, position: DVec3) -> Option<[u8; 3]> {
+        self.shape.color(self.end.to_own(position))
     }
     /// Both at once.
     pub fn distance_normal(&self, position: DVec3) -> (f64, DVec3) {

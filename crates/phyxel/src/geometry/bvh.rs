@@ -25,6 +25,8 @@ pub(crate) struct Bvh {
     pub nodes: Vec<Node>,
     /// Items in the order of the leaves.
     pub order: Vec<u32>,
+    /// First and count of each node: all that a search by other bounds reads of it.
+    links: Vec<[u32; 2]>,
 }
 
 impl Bvh {
@@ -33,7 +35,7 @@ impl Bvh {
         let mut order: Vec<u32> = (0..boxes.len() as u32).collect();
         let mut nodes = Vec::with_capacity(boxes.len());
         if boxes.is_empty() {
-            return Self { nodes, order };
+            return Self { nodes, order, links: Vec::new() };
         }
         let leaf = |first: usize, items: &[u32]| Node {
             bounds: items.iter().fold(Bounds::EMPTY, |b, &i| b.union(boxes[i as usize])),
@@ -58,7 +60,8 @@ impl Bvh {
             open.push((child + 1, depth + 1));
             open.push((child, depth + 1));
         }
-        Self { nodes, order }
+        let links = nodes.iter().map(|n| [n.first, n.count]).collect();
+        Self { nodes, order, links }
     }
 
     /// Visits leaves nearest first, as long as their box is nearer than the squared distance that `visit` gave last.
@@ -83,12 +86,11 @@ impl Bvh {
         let mut top = 0;
         let mut current = 0_usize;
         loop {
-            let node = &self.nodes[current];
-            if node.count > 0 {
-                let first = node.first as usize;
-                best = visit(first..first + node.count as usize, best);
+            let [first, count] = self.links[current];
+            if count > 0 {
+                best = visit(first as usize..(first + count) as usize, best);
             } else {
-                let (mut near, mut far) = (node.first, node.first + 1);
+                let (mut near, mut far) = (first, first + 1);
                 let mut d_near = least(near as usize);
                 let mut d_far = least(far as usize);
                 if d_far < d_near {

@@ -74,6 +74,9 @@ impl Shape for Celled {
     fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
         self.at(p).distance_normal(p)
     }
+    fn color(&self, p: DVec3) -> Option<[u8; 3]> {
+        self.at(p).color(p)
+    }
     fn cost(&self) -> usize {
         self.shape.cost()
     }

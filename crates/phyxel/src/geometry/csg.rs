@@ -98,6 +98,13 @@ impl Shape for Combined {
         self.bounds
     }
 
+    fn color(&self, p: DVec3) -> Option<[u8; 3]> {
+        // Of the part whose surface it is there.
+        let flipped = |part: &&Part| part.flip * part.shape.distance(p);
+        let nearest = self.parts.iter().min_by(|a, b| flipped(a).total_cmp(&flipped(b)));
+        nearest.and_then(|part| part.shape.color(p))
+    }
+
     fn cost(&self) -> usize {
         self.parts.iter().map(|part| part.shape.cost()).sum()
     }

@@ -77,7 +77,13 @@ impl Discs {
             if items.len() > LARGEST {
                 let (bounds, size) = (bvh.nodes[n].bounds, 0.5 * bvh.nodes[n].bounds.size());
                 let least = size.min_element();
-                let axis = if size.x == least { DVec3::X } else if size.y == least { DVec3::Y } else { DVec3::Z };
+                let axis = if size.x == least {
+                    DVec3::X
+                } else if size.y == least {
+                    DVec3::Y
+                } else {
+                    DVec3::Z
+                };
                 let across = size - axis * size;
                 return disc(bounds.center() - middle, axis, across.length() + slack, least + slack);
             }
@@ -95,15 +101,19 @@ impl Discs {
     #[inline]
     pub fn nearest(&self, bvh: &Bvh, p: DVec3, best: f64, mut visit: impl FnMut(usize, f64) -> f64) {
         let local = (p - self.middle).as_vec3();
-        bvh.nearest_by(best, |n| f64::from(self.nodes[n].least_squared(local)), |range, mut best| {
-            for i in range {
-                let far = self.items.get(i).is_some_and(|disc| f64::from(disc.least_squared(local)) >= best);
-                if !far {
-                    best = visit(i, best);
+        bvh.nearest_by(
+            best,
+            |n| f64::from(self.nodes[n].least_squared(local)),
+            |range, mut best| {
+                for i in range {
+                    let far = self.items.get(i).is_some_and(|disc| f64::from(disc.least_squared(local)) >= best);
+                    if !far {
+                        best = visit(i, best);
+                    }
                 }
-            }
-            best
-        });
+                best
+            },
+        );
     }
 }
 

@@ -121,6 +121,11 @@ pub trait Shape: Send + Sync {
         (self.distance(p), self.normal(p))
     }
 
+    /// sRGB color of the surface next to a place, where the shape brings colors of its own.
+    fn color(&self, _p: DVec3) -> Option<[u8; 3]> {
+        None
+    }
+
     /// About how many simple shapes a distance costs.
     fn cost(&self) -> usize {
         1

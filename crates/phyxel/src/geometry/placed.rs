@@ -97,6 +97,9 @@ impl Placed {
 }
 
 impl Shape for Placed {
+    fn color(&self, p: DVec3) -> Option<[u8; 3]> {
+        self.shape.color(self.pose.point_back(p))
+    }
     fn cost(&self) -> usize {
         self.shape.cost()
     }
@@ -146,6 +149,9 @@ impl Scaled {
 }
 
 impl Shape for Scaled {
+    fn color(&self, p: DVec3) -> Option<[u8; 3]> {
+        self.shape.color(p / self.factors)
+    }
     fn cost(&self) -> usize {
         self.shape.cost()
     }

@@ -44,8 +44,7 @@ pub(crate) fn find_near(pairs: &Pairs, positions: &[DVec3], colliders: &Collider
         let at = positions[pairs.points[s] as usize];
         let reach = (SUPPORT + APPROACH) * pairs.sizes[s];
         let list = colliders.list.iter().enumerate().filter(|(_, c)| c.active);
-        let felt =
-            list.filter(move |(_, c)| c.bounds().grown(reach).contains(at) && c.least_distance(at) < reach);
+        let felt = list.filter(move |(_, c)| c.bounds().grown(reach).contains(at) && c.least_distance(at) < reach);
         felt.map(move |(k, _)| Near { slot: s as u32, collider: k as u32, slope: DVec3::Y, distance: 0.0 })
     };
     let melted = |s: &usize| pairs.kinds[*s] == Kind::Melted;
