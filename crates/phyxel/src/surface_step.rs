@@ -4,7 +4,7 @@ use crate::frame::BodyFrame;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
-use crate::surface::{Carried, Coated, FlowPoints, Mold, Paint, Surfels, Worn};
+use crate::surface::{Carried, Coated, FlowPoints, Least, Mold, Paint, Stain, Surfels, Worn};
 use crate::world::World;
 use glam::DVec3;
 
@@ -52,8 +52,20 @@ impl World {
         });
         let carried: Vec<Option<Carried>> = carried.collect();
         let molds = self.colliders.list.iter().zip(&self.scene.colliders).filter(|(c, spec)| c.active && spec.mold);
-        let probes: Vec<_> = molds.map(|(c, _)| (c.is_still(), move |p: DVec3| c.distance_normal(p))).collect();
-        let molds: Vec<Mold> = probes.iter().map(|(still, probe)| Mold { probe, still: *still }).collect();
+        let asked = molds.map(|(c, spec)| {
+            let probe = move |p: DVec3| c.distance_normal(p);
+            let least = move |p: DVec3| c.least_distance(p);
+            let stain = move |p: DVec3| c.color(p).unwrap_or(spec.color);
+            (c.is_still(), probe, c.is_baked().then_some(least), spec.stain.then_some(stain))
+        });
+        let asked: Vec<_> = asked.collect();
+        let mold = asked.iter().map(|(still, probe, least, stain)| Mold {
+            probe,
+            still: *still,
+            least: least.as_ref().map(|l| l as Least),
+            stain: stain.as_ref().map(|s| s as Stain),
+        });
+        let molds: Vec<Mold> = mold.collect();
         self.flowing.update(&now, &carried, &molds);
     }
 

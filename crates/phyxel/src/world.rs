@@ -411,6 +411,7 @@ impl World {
                 carrier.write_velocities(&self.points.positions[range], velocities, &mut out.bodies[b].surfels);
                 if let Some(shell) = self.shells.shell(b) {
                     lead_out(&self.colliders, 0.5 * shell.sheet().thickness, &mut out.bodies[b].surfels.positions);
+                    out.bodies[b].surfels.exact.clear();
                 }
             }
         }

@@ -30,6 +30,7 @@ fn displacement_equals_the_prototype() {
         normals: vec![Vec3::Z; places.len()],
         colors: vec![[0; 3]; places.len()],
         velocities: Vec::new(),
+        exact: Vec::new(),
     };
     let radii = vec![data["h"].as_f64().unwrap(); points.len()];
     let mut out = Surfels::default();

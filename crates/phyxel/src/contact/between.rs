@@ -27,7 +27,7 @@ impl Colliders {
                 if space.distance(x) > half + dt * v.length() {
                     continue;
                 }
-                let Some(touch) = collider.touch(x, v, half, dt) else { continue };
+                let Some(touch) = collider.touch(x, v, half, dt, None) else { continue };
                 let change = touch.velocity - v;
                 corners.iter().for_each(|&i| points.velocities[i] += change);
                 let impulse = corners.iter().map(|&i| points.masses[i]).sum::<f64>() * change;

@@ -1,7 +1,7 @@
 //! Collider: a rigid shape with prescribed motion, friction and restitution.
 
 use super::resolve::Touch;
-use crate::geometry::{Baked, Bounds, Shape};
+use crate::geometry::{Baked, Bounds, Celled, Shape};
 use crate::linalg::rotation_xyz;
 use crate::motion::{Motion, MotionState};
 use crate::scene::{ColliderSpec, ShapeKind};
@@ -39,6 +39,9 @@ impl Pose {
         Bounds { min: center - reach, max: center + reach }
     }
 }
+
+/// Cells of the parts of a combination, in cells of its grid of distances.
+const PARTS: f64 = 2.0;
 
 /// A rigid thing with prescribed motion that points cannot enter.
 #[derive(Clone)]
@@ -171,19 +174,44 @@ impl Collider {
     pub fn distance(&self, position: DVec3) -> f64 {
         self.shape.distance(self.end.to_own(position))
     }
-    /// The same where it is below `reach` [m], else anything above that: far places are told by a grid if there is one, see `bake`.
-    pub fn distance_within(&self, position: DVec3, reach: f64) -> f64 {
-        let own = self.end.to_own(position);
-        let least = self.baked.as_ref().map(|baked| baked.least_distance(own));
-        least.filter(|&least| least > reach).unwrap_or_else(|| self.shape.distance(own))
+    /// Whether there is a grid of its distance, see `bake`.
+    pub fn is_baked(&self) -> bool {
+        self.baked.is_some()
     }
-    /// Makes a grid of cells of `cell` [m] that tells places which are far from those within `reach` [m], if the shape is dear to ask.
+    /// No more than that, sooner told where there is a grid, see `bake`.
+    pub fn least_distance(&self, position: DVec3) -> f64 {
+        let own = self.end.to_own(position);
+        self.baked.as_ref().map_or_else(|| self.shape.distance(own), |baked| baked.least_distance(own))
+    }
+    /// Distance [m] and its slope, smooth over about `blur` [m] where the nearest face changes; beyond `reach` [m] anything above
+    /// that and any slope. Where there is a grid the slope is exactly that of the distance.
+    pub fn smooth_distance(&self, position: DVec3, reach: f64, blur: f64) -> (f64, DVec3) {
+        if let Some(baked) = &self.baked {
+            let (distance, slope) = baked.smooth(self.end.to_own(position));
+            return (distance, self.end.axes * slope);
+        }
+        let distance = self.distance(position);
+        if distance >= reach {
+            return (distance, DVec3::Y);
+        }
+        let along = |axis: DVec3| self.distance(position + axis * blur) - self.distance(position - axis * blur);
+        (distance, DVec3::new(along(DVec3::X), along(DVec3::Y), along(DVec3::Z)) / (2.0 * blur))
+    }
+    /// Makes it quick to ask if it is dear: a grid of cells of `cell` [m] that knows the distance of places within `reach` [m], and of
+    /// combinations what each region of them depends on.
     pub fn bake(&mut self, cell: f64, reach: f64) {
+        if let Some(celled) = Celled::new(&self.shape, PARTS * cell, reach) {
+            self.shape = Arc::new(celled);
+        }
         self.baked = Baked::new(&self.shape, cell, reach).map(Arc::new);
     }
     /// Outward unit normal nearest to a world point at the end of the step.
     pub fn normal(&self, position: DVec3) -> DVec3 {
         self.end.axes * self.shape.normal(self.end.to_own(position))
+    }
+    /// sRGB color of its surface next to a world point, where its shape brings colors of its own.
+    pub fn color(&self, position: DVec3) -> Option<[u8; 3]> {
+        self.shape.color(self.end.to_own(position))
     }
     /// Both at once.
     pub fn distance_normal(&self, position: DVec3) -> (f64, DVec3) {
@@ -205,8 +233,16 @@ impl Collider {
         }))
     }
 
-    /// New velocity of a point that would enter the collider in this step, or None.
-    pub(super) fn touch(&self, position: DVec3, velocity: DVec3, radius: f64, dt: f64) -> Option<Touch> {
+    /// New velocity of a point that would enter the collider in this step, or None. `known` is its distance if somebody has
+    /// asked for it and the collider stands still.
+    pub(super) fn touch(
+        &self,
+        position: DVec3,
+        velocity: DVec3,
+        radius: f64,
+        dt: f64,
+        known: Option<f64>,
+    ) -> Option<Touch> {
         // All in the collider's own frame at the end of the step, where it stands still.
         let own = self.start.to_own(position);
         let carried = match self.still {
@@ -216,10 +252,11 @@ impl Collider {
         let relative = self.end.axes.transpose() * (velocity - carried);
         // Most points are too far away, which a grid tells sooner.
         let path = radius + relative.length() * dt;
-        if self.baked.as_ref().is_some_and(|baked| baked.least_distance(own) > path) {
+        if known.is_none() && self.baked.as_ref().is_some_and(|baked| baked.least_distance(own) > path) {
             return None;
         }
-        let touch = super::resolve::resolve(&*self.shape, self, own, relative, radius, dt)?;
+        let distance = known.unwrap_or_else(|| self.shape.distance(own));
+        let touch = super::resolve::resolve((&*self.shape, distance), self, own, relative, radius, dt)?;
         Some(Touch {
             velocity: carried + self.end.axes * touch.velocity,
             normal: self.end.axes * touch.normal,

@@ -96,6 +96,14 @@ struct Seen {
     clear: f64,
 }
 
+/// What a point knows of a collider.
+enum Look {
+    /// It cannot touch it in this step.
+    Clear,
+    /// It may; its distance [m].
+    Near(f64),
+}
+
 /// Distances may grow a little faster than the way that is gone where they are not exact.
 const LIPSCHITZ: f64 = 1.05;
 
@@ -211,7 +219,7 @@ impl Colliders {
                 let point = c * CHUNK + i;
                 let radius = self.radii.get(point).copied().unwrap_or(0.5 * spacings[i]);
                 for (k, collider) in self.list.iter().enumerate().filter(|(_, c)| c.active) {
-                    let Some(touch) = collider.touch(positions[i], velocities[i], radius, dt) else { continue };
+                    let Some(touch) = collider.touch(positions[i], velocities[i], radius, dt, None) else { continue };
                     out.push(ContactConstraint {
                         point: point as u32,
                         collider: k as u32,
@@ -271,8 +279,11 @@ impl Chunk<'_> {
             let before = self.velocities[i];
             let after = match reach {
                 Reach::Plane(normal, offset) => self.touch_plane(i, *normal, *offset, collider),
-                Reach::Within(_) if collider.is_still() && self.is_clear(k, i, collider) => None,
-                _ => collider.touch(self.positions[i], before, self.radii[i], self.dt).map(|t| t.velocity),
+                Reach::Within(_) if collider.is_still() => match self.look(k, i, collider) {
+                    Look::Clear => None,
+                    Look::Near(distance) => self.touch(i, collider, Some(distance)),
+                },
+                _ => self.touch(i, collider, None),
             };
             let Some(after) = after else { continue };
             self.velocities[i] = after;
@@ -284,16 +295,22 @@ impl Chunk<'_> {
         sum
     }
 
-    /// Whether point `i` cannot touch the still collider `k` in this step.
-    fn is_clear(&mut self, k: usize, i: usize, collider: &Collider) -> bool {
+    fn touch(&self, i: usize, collider: &Collider, known: Option<f64>) -> Option<DVec3> {
+        let touch = collider.touch(self.positions[i], self.velocities[i], self.radii[i], self.dt, known);
+        touch.map(|t| t.velocity)
+    }
+
+    /// Whether point `i` can touch the still collider `k` in this step.
+    fn look(&mut self, k: usize, i: usize, collider: &Collider) -> Look {
         let (position, way) = (self.positions[i], self.dt * self.velocities[i].length());
         let seen = &mut self.seen[k * CHUNK + i];
         if LIPSCHITZ * (position.distance(seen.place) + way) < seen.clear {
-            return true;
+            return Look::Clear;
         }
-        let clear = collider.distance(position) - self.radii[i];
+        let distance = collider.distance(position);
+        let clear = distance - self.radii[i];
         *seen = Seen { place: position, clear };
-        LIPSCHITZ * way < clear
+        if LIPSCHITZ * way < clear { Look::Clear } else { Look::Near(distance) }
     }
 
     /// `Collider::touch` for a half-space that stands still.

@@ -45,16 +45,17 @@ struct Bound {
     bound: f64,
 }
 
-/// Velocity after contact of a ball at `start` with `velocity` relative to `shape`, or None when it touches nothing.
+/// Velocity after contact of a ball at `start`, at a known distance, with `velocity` relative to `shape`, or None when it touches
+/// nothing.
 pub(super) fn resolve(
-    shape: &dyn Shape,
+    (shape, distance): (&dyn Shape, f64),
     surface: &Collider,
     start: DVec3,
     velocity: DVec3,
     radius: f64,
     dt: f64,
 ) -> Option<Touch> {
-    let gap = shape.distance(start) - radius;
+    let gap = distance - radius;
     // The distance never exceeds the true one, so what is farther than the path is long cannot be reached.
     if gap > velocity.length() * dt {
         return None;

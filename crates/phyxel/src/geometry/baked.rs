@@ -1,7 +1,8 @@
 //! A distance that is dear to ask for, sampled on a grid.
 //!
 //! The grid is made of bricks, which are filled when they are first asked: what a place is told depends on the place alone, not on who
-//! asks first. Between nodes the distance is trilinear, so that it is continuous; it is as exact as the shape is smooth over a cell.
+//! asks first. Between nodes the distance is trilinear, so that it is continuous, or smoothed by splines; it is as exact as the shape is
+//! smooth over a cell.
 
 use super::{Bounds, Shape};
 use glam::DVec3;
@@ -9,7 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Cells along the side of a brick, and nodes.
 const CELLS: usize = 8;
-const NODES: usize = CELLS + 1;
+/// One node more on each side, for the spline.
+const NODES: usize = CELLS + 3;
 /// Most bricks of a grid.
 const MOST: f64 = 2e6;
 /// Shapes whose distance costs less than this many simple ones are quicker without a grid.
@@ -41,18 +43,24 @@ impl Baked {
         Some(Self { shape: shape.clone(), origin: bounds.min, cell, counts, bricks })
     }
 
-    /// Signed distance [m].
-    pub fn distance(&self, p: DVec3) -> f64 {
+    /// The brick that knows a place, and where the place lies in it [cells]; None outside of the grid.
+    fn locate(&self, p: DVec3) -> Option<(&[f32], DVec3)> {
         let at = (p - self.origin) / self.cell;
         let top = DVec3::from_array(self.counts.map(|n| (n * CELLS) as f64));
         if !(at.cmpge(DVec3::ZERO).all() && at.cmplt(top).all()) {
-            return self.shape.distance(p);
+            return None;
         }
-        let cells = at.to_array().map(|x| x as usize);
-        let [x, y, z] = cells.map(|c| c / CELLS);
+        let [x, y, z] = at.to_array().map(|x| x as usize / CELLS);
         let [nx, ny, _] = self.counts;
         let brick = self.bricks[(z * ny + y) * nx + x].get_or_init(|| self.fill([x, y, z]));
-        let [i, j, k] = cells.map(|c| c % CELLS);
+        let corner = DVec3::new(x as f64, y as f64, z as f64) * CELLS as f64;
+        Some((brick, at - corner))
+    }
+
+    /// Signed distance [m].
+    pub fn distance(&self, p: DVec3) -> f64 {
+        let Some((brick, at)) = self.locate(p) else { return self.shape.distance(p) };
+        let [i, j, k] = at.to_array().map(|x| x as usize + 1);
         let part = at - at.floor();
         let row = |j: usize, k: usize| {
             let first = (k * NODES + j) * NODES + i;
@@ -67,6 +75,28 @@ impl Baked {
         a + part.z * (b - a)
     }
 
+    /// The distance smoothed over about a cell [m], and its gradient: quadratic splines through the nodes around. Where the shape is plane
+    /// it is the distance; kinks are rounded. The gradient is that of this very field, so what follows from it keeps energy.
+    pub fn smooth(&self, p: DVec3) -> (f64, DVec3) {
+        let Some((brick, at)) = self.locate(p) else { return self.shape.distance_normal(p) };
+        let middle = (at + 0.5).floor();
+        let [i, j, k] = middle.to_array().map(|x| x as usize);
+        let away = at - middle;
+        let [(wx, sx), (wy, sy), (wz, sz)] = away.to_array().map(spline);
+        let (mut value, mut slope) = (0.0, DVec3::ZERO);
+        for c in 0..3 {
+            for b in 0..3 {
+                let first = ((k + c) * NODES + j + b) * NODES + i;
+                let nodes = [brick[first], brick[first + 1], brick[first + 2]].map(f64::from);
+                let along = wx[0] * nodes[0] + wx[1] * nodes[1] + wx[2] * nodes[2];
+                let steep = sx[0] * nodes[0] + sx[1] * nodes[1] + sx[2] * nodes[2];
+                value += wz[c] * wy[b] * along;
+                slope += DVec3::new(wz[c] * wy[b] * steep, wz[c] * sy[b] * along, sz[c] * wy[b] * along);
+            }
+        }
+        (value, slope / self.cell)
+    }
+
     /// The least that the distance of the shape can be [m]: it changes by no more than the way, which is at most 0.87 cells from a place to
     /// the nodes around it on average.
     pub fn least_distance(&self, p: DVec3) -> f64 {
@@ -78,7 +108,7 @@ impl Baked {
         let [x, y, z] = brick.map(|b| b * CELLS);
         let node = |n: usize| {
             let (i, j, k) = (n % NODES, n / NODES % NODES, n / (NODES * NODES));
-            let place = DVec3::new((x + i) as f64, (y + j) as f64, (z + k) as f64);
+            let place = DVec3::new((x + i) as f64, (y + j) as f64, (z + k) as f64) - 1.0;
             self.shape.distance(self.origin + self.cell * place) as f32
         };
         (0..NODES * NODES * NODES).map(node).collect()
@@ -89,6 +119,12 @@ impl Baked {
         let size = DVec3::from_array(self.counts.map(|n| n as f64)) * (self.cell * CELLS as f64);
         Bounds { min: self.origin, max: self.origin + size }
     }
+}
+
+/// Weights of three nodes, and their slopes, for a place `x` cells from the middle one, -0.5 ..= 0.5.
+fn spline(x: f64) -> ([f64; 3], [f64; 3]) {
+    let (before, after) = (0.5 - x, 0.5 + x);
+    ([0.5 * before * before, 0.75 - x * x, 0.5 * after * after], [-before, -2.0 * x, after])
 }
 
 #[cfg(test)]
@@ -111,6 +147,12 @@ mod tests {
             assert!(baked.least_distance(p) < mesh.distance(p));
             let step = 1e-4 * Random::new(4, k).direction();
             assert!((baked.distance(p + step) - baked.distance(p)).abs() < 2e-4, "{p}");
+            let (smooth, slope) = baked.smooth(p);
+            assert!((smooth - mesh.distance(p)).abs() < 2.0 * tolerance, "{p}");
+            // The slope is that of the smoothed field, across the borders of cells and bricks too.
+            let inside = [p + step, p - step].iter().all(|q| baked.bounds().contains(*q));
+            let change = baked.smooth(p + step).0 - baked.smooth(p - step).0;
+            assert!(!inside || (change - 2.0 * slope.dot(step)).abs() < 2e-7, "{change} at {p}");
         }
         let ball: Arc<dyn Shape> = Arc::new(Sphere { radius: 1.0 });
         assert!(Baked::new(&ball, 0.05, 0.3).is_none() && Baked::new(&mesh, 1e-9, 0.3).is_none());

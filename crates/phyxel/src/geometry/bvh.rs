@@ -25,6 +25,8 @@ pub(crate) struct Bvh {
     pub nodes: Vec<Node>,
     /// Items in the order of the leaves.
     pub order: Vec<u32>,
+    /// First and count of each node: all that a search by other bounds reads of it.
+    links: Vec<[u32; 2]>,
 }
 
 impl Bvh {
@@ -33,7 +35,7 @@ impl Bvh {
         let mut order: Vec<u32> = (0..boxes.len() as u32).collect();
         let mut nodes = Vec::with_capacity(boxes.len());
         if boxes.is_empty() {
-            return Self { nodes, order };
+            return Self { nodes, order, links: Vec::new() };
         }
         let leaf = |first: usize, items: &[u32]| Node {
             bounds: items.iter().fold(Bounds::EMPTY, |b, &i| b.union(boxes[i as usize])),
@@ -58,13 +60,25 @@ impl Bvh {
             open.push((child + 1, depth + 1));
             open.push((child, depth + 1));
         }
-        Self { nodes, order }
+        let links = nodes.iter().map(|n| [n.first, n.count]).collect();
+        Self { nodes, order, links }
     }
 
     /// Visits leaves nearest first, as long as their box is nearer than the squared distance that `visit` gave last.
     /// `visit` gets the range of items in leaf order and the squared distance so far.
     #[inline]
-    pub fn nearest(&self, p: DVec3, mut best: f64, mut visit: impl FnMut(std::ops::Range<usize>, f64) -> f64) {
+    pub fn nearest(&self, p: DVec3, best: f64, visit: impl FnMut(std::ops::Range<usize>, f64) -> f64) {
+        self.nearest_by(best, |n| squared_distance(&self.nodes[n].bounds, p), visit);
+    }
+
+    /// The same where `least(n)` says how near what node `n` holds can be, squared.
+    #[inline]
+    pub fn nearest_by(
+        &self,
+        mut best: f64,
+        least: impl Fn(usize) -> f64,
+        mut visit: impl FnMut(std::ops::Range<usize>, f64) -> f64,
+    ) {
         if self.nodes.is_empty() {
             return;
         }
@@ -72,14 +86,13 @@ impl Bvh {
         let mut top = 0;
         let mut current = 0_usize;
         loop {
-            let node = &self.nodes[current];
-            if node.count > 0 {
-                let first = node.first as usize;
-                best = visit(first..first + node.count as usize, best);
+            let [first, count] = self.links[current];
+            if count > 0 {
+                best = visit(first as usize..(first + count) as usize, best);
             } else {
-                let (mut near, mut far) = (node.first, node.first + 1);
-                let mut d_near = squared_distance(&self.nodes[near as usize].bounds, p);
-                let mut d_far = squared_distance(&self.nodes[far as usize].bounds, p);
+                let (mut near, mut far) = (first, first + 1);
+                let mut d_near = least(near as usize);
+                let mut d_far = least(far as usize);
                 if d_far < d_near {
                     (near, far, d_near, d_far) = (far, near, d_far, d_near);
                 }

@@ -5,11 +5,13 @@
 //! lie inside the solid (overlapping pieces) are left out of the distance.
 
 use super::bvh::Bvh;
+use super::discs::Discs;
 use super::mesh::{Mesh, area_vector};
 use super::topology::{Edges, same_places};
 use super::triangle::{Feature, closest, cross};
 use super::winding::{Winding, solid_angle};
-use super::{Bounds, Shape};
+use super::{ANYTHING, Bounds, Shape, within};
+use crate::sampling::barycentric;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -32,9 +34,12 @@ pub struct MeshShape {
 /// Triangles in leaf order.
 struct Tree {
     bvh: Bvh,
+    discs: Discs,
     corners: Vec<[DVec3; 3]>,
     /// Pseudonormals of corners 0, 1, 2 and edges 0, 1, 2.
     pseudonormals: Vec<[Vec3; 6]>,
+    /// sRGB colors of the corners; empty if the mesh has none.
+    colors: Vec<[[u8; 3]; 3]>,
     /// Whether the pseudonormals tell the side: all triangles that meet there bound the solid and nothing crosses them.
     trusted: Vec<bool>,
 }
@@ -109,7 +114,8 @@ impl MeshShape {
         let tree = self.surface();
         if tree.trusted[nearest.triangle] {
             let cosine = (p - nearest.point).dot(tree.pseudonormal(nearest));
-            if cosine.abs() > DOUBT * nearest.squared.sqrt() {
+            // Over the inside of a triangle there is no doubt, however near.
+            if (nearest.feature == Feature::Face && cosine != 0.0) || cosine.abs() > DOUBT * nearest.squared.sqrt() {
                 return cosine.signum();
             }
         }
@@ -197,8 +203,22 @@ impl Shape for MeshShape {
         self.distance_normal(p).1
     }
 
+    fn color(&self, p: DVec3) -> Option<[u8; 3]> {
+        let tree = self.surface();
+        let nearest = tree.nearest(p)?;
+        let colors = tree.colors.get(nearest.triangle)?;
+        let weights = barycentric(tree.corners[nearest.triangle], nearest.point);
+        let channel = |k: usize| (0..3).map(|c| weights[c] * f64::from(colors[c][k])).sum::<f64>().round() as u8;
+        Some([channel(0), channel(1), channel(2)])
+    }
+
     fn cost(&self) -> usize {
         100
+    }
+
+    fn range(&self, center: DVec3, radius: f64) -> (f64, f64) {
+        // Where an open mesh fades its distance, it may change faster than the way.
+        if self.closed { within(self.distance(center), radius) } else { ANYTHING }
     }
 
     fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
@@ -221,23 +241,25 @@ impl Tree {
         let boxes: Vec<Bounds> = triangles.iter().map(|&t| Bounds::of(mesh.corners(t as usize))).collect();
         let mut bvh = Bvh::new(&boxes);
         bvh.order.iter_mut().for_each(|i| *i = triangles[*i as usize]);
-        let corners = bvh.order.iter().map(|&t| mesh.corners(t as usize)).collect();
+        let corners: Vec<[DVec3; 3]> = bvh.order.iter().map(|&t| mesh.corners(t as usize)).collect();
         let pseudonormals = bvh.order.iter().map(|&t| pseudonormals[t as usize]).collect();
-        Self { bvh, corners, pseudonormals, trusted: Vec::new() }
+        let discs = Discs::new(&bvh, |i| corners[i], |i| area_vector(corners[i]));
+        let painted = mesh.colors.as_ref().filter(|list| list.len() == mesh.positions.len());
+        let colors = painted.map_or_else(Vec::new, |list| {
+            bvh.order.iter().map(|&t| mesh.triangles[t as usize].map(|v| list[v as usize])).collect()
+        });
+        Self { bvh, discs, corners, pseudonormals, colors, trusted: Vec::new() }
     }
 
     fn nearest(&self, p: DVec3) -> Option<Nearest> {
         let mut found: Option<Nearest> = None;
-        self.bvh.nearest(p, f64::INFINITY, |range, mut best| {
-            for triangle in range {
-                let (point, feature) = closest(&self.corners[triangle], p);
-                let squared = point.distance_squared(p);
-                if squared < best {
-                    best = squared;
-                    found = Some(Nearest { point, squared, triangle, feature });
-                }
+        self.discs.nearest(&self.bvh, p, f64::INFINITY, |triangle, best| {
+            let (point, feature) = closest(&self.corners[triangle], p);
+            let squared = point.distance_squared(p);
+            if squared < best {
+                found = Some(Nearest { point, squared, triangle, feature });
             }
-            best
+            best.min(squared)
         });
         found
     }

@@ -3,8 +3,10 @@
 mod baked;
 mod build;
 mod bvh;
+mod celled;
 mod cloud;
 mod csg;
+mod discs;
 mod mesh;
 mod mesh_shape;
 #[cfg(test)]
@@ -23,6 +25,7 @@ mod winding;
 pub use baked::Baked;
 pub use build::{Built, Files, OpenSurface, ShapeLibrary, build, build_open};
 pub(crate) use bvh::Bvh;
+pub use celled::Celled;
 pub use cloud::{Cloud, CloudShape, ScatteredPoints};
 pub use csg::{Combined, Operation};
 pub use mesh::Mesh;
@@ -35,6 +38,7 @@ pub(crate) use triangle::{Feature, closest as closest_on_triangle};
 pub(crate) use winding::Winding;
 
 use glam::DVec3;
+use std::sync::Arc;
 
 /// Axis-aligned box [m].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,8 +121,33 @@ pub trait Shape: Send + Sync {
         (self.distance(p), self.normal(p))
     }
 
+    /// sRGB color of the surface next to a place, where the shape brings colors of its own.
+    fn color(&self, _p: DVec3) -> Option<[u8; 3]> {
+        None
+    }
+
     /// About how many simple shapes a distance costs.
     fn cost(&self) -> usize {
         1
     }
+
+    /// Least and most that the distance can be within `radius` of `center` [m]. The default takes it that a distance changes
+    /// by no more than the way.
+    fn range(&self, center: DVec3, radius: f64) -> (f64, f64) {
+        within(self.distance(center), radius)
+    }
+
+    /// A shape that answers the same within `radius` of `center` [m], without what has no say there; None if all has.
+    fn pruned(&self, _center: DVec3, _radius: f64) -> Option<Arc<dyn Shape>> {
+        None
+    }
+}
+
+/// A range that says nothing.
+const ANYTHING: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+
+/// What a distance can be within a radius, with a little for rounding.
+fn within(distance: f64, radius: f64) -> (f64, f64) {
+    let way = 1.001 * radius;
+    (distance - way, distance + way)
 }

@@ -97,6 +97,9 @@ impl Placed {
 }
 
 impl Shape for Placed {
+    fn color(&self, p: DVec3) -> Option<[u8; 3]> {
+        self.shape.color(self.pose.point_back(p))
+    }
     fn cost(&self) -> usize {
         self.shape.cost()
     }
@@ -112,6 +115,14 @@ impl Shape for Placed {
     fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
         let (d, n) = self.shape.distance_normal(self.pose.point_back(p));
         (self.pose.scale * d, self.pose.vector(n))
+    }
+    fn range(&self, center: DVec3, radius: f64) -> (f64, f64) {
+        let (low, high) = self.shape.range(self.pose.point_back(center), radius / self.pose.scale);
+        (self.pose.scale * low, self.pose.scale * high)
+    }
+    fn pruned(&self, center: DVec3, radius: f64) -> Option<Arc<dyn Shape>> {
+        let shape = self.shape.pruned(self.pose.point_back(center), radius / self.pose.scale)?;
+        Some(Arc::new(Self { shape, pose: self.pose }))
     }
 }
 
@@ -138,6 +149,9 @@ impl Scaled {
 }
 
 impl Shape for Scaled {
+    fn color(&self, p: DVec3) -> Option<[u8; 3]> {
+        self.shape.color(p / self.factors)
+    }
     fn cost(&self) -> usize {
         self.shape.cost()
     }
@@ -147,6 +161,15 @@ impl Shape for Scaled {
     }
     fn bounds(&self) -> Bounds {
         self.bounds
+    }
+    fn range(&self, center: DVec3, radius: f64) -> (f64, f64) {
+        let (low, high) = self.shape.range(center / self.factors, radius / self.least);
+        let outside = if self.bounds.is_empty() { f64::NEG_INFINITY } else { self.bounds.distance(center) + radius };
+        (self.least * low, (self.least * high).max(outside))
+    }
+    fn pruned(&self, center: DVec3, radius: f64) -> Option<Arc<dyn Shape>> {
+        let shape = self.shape.pruned(center / self.factors, radius / self.least)?;
+        Some(Arc::new(Self { shape, ..self.clone() }))
     }
     fn normal(&self, p: DVec3) -> DVec3 {
         (self.shape.normal(p / self.factors) / self.factors).try_normalize().unwrap_or(DVec3::Y)

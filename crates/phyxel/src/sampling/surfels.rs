@@ -204,6 +204,7 @@ impl Candidates {
             normals: chosen.iter().map(|c| c.normal.as_vec3()).collect(),
             colors: vec![color; chosen.len()],
             velocities: Vec::new(),
+            exact: Vec::new(),
         }
     }
 

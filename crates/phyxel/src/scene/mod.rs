@@ -364,6 +364,8 @@ pub struct ColliderSpec {
     pub visible: bool,
     /// Detail surfaces of flowing matter take its print.
     pub mold: bool,
+    /// What takes its print takes its color too.
+    pub stain: bool,
 }
 
 /// One keyframe; between two the motion is smooth (cubic, no overshoot) in position and turning angle.

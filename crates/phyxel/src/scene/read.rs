@@ -341,6 +341,7 @@ fn read_collider(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<Co
         color: table.maybe_color("color")?.unwrap_or(COLLIDER_COLOR),
         visible: table.flag("visible")?,
         mold: table.flag("mold")?,
+        stain: table.flag("stain")?,
     })
 }
 

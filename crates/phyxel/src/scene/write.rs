@@ -339,6 +339,7 @@ fn write_collider(out: &mut Writer, collider: &ColliderSpec) {
     out.key("color", color(collider.color));
     out.key("visible", collider.visible.to_string());
     out.key("mold", collider.mold.to_string());
+    out.key("stain", collider.stain.to_string());
 }
 
 fn write_pin(out: &mut Writer, pin: &PinSpec) {

@@ -356,7 +356,7 @@ fn decode_surfels(r: &mut Reader) -> Option<Surfels> {
         _ => vec![r.bytes(3)?.try_into().ok()?; n],
     };
     let velocities = if flags & 2 != 0 { r.vec3s(n)? } else { Vec::new() };
-    Some(Surfels { positions, axes_u, axes_v, normals, colors, velocities })
+    Some(Surfels { positions, axes_u, axes_v, normals, colors, velocities, exact: Vec::new() })
 }
 
 /// A field's name that lives for ever: each different one is kept once, and only so many, so that a damaged file cannot
@@ -390,6 +390,7 @@ pub(crate) mod tests {
             normals: (0..n).map(|i| (point(i) + Vec3::new(0.3, -0.2, -0.9)).normalize()).collect(),
             colors: (0..n).map(|i| [i as u8, 2, 3]).collect(),
             velocities: (0..n).map(|i| point(i) * 2.0).collect(),
+            exact: Vec::new(),
         };
         let mesh = MeshFrame {
             positions: (0..n).map(point).collect(),

@@ -66,10 +66,21 @@ pub struct Carrier {
     maps: Vec<Map>,
 }
 
-/// An affine map by columns: linear part, then shift.
+/// An affine map by columns: linear part, then shift. f64: what is carried by an affine motion is exact to 1e-12, and its places
+/// can be measured.
 #[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(64))]
-struct Map([Vec4; 4]);
+#[repr(C, align(32))]
+struct Map([f64; 12]);
+
+impl Map {
+    fn linear(&self) -> DMat3 {
+        DMat3::from_cols_slice(&self.0[..9])
+    }
+
+    fn shift(&self) -> DVec3 {
+        DVec3::from_slice(&self.0[9..])
+    }
+}
 
 impl Carrier {
     /// Binds surfels at rest to points at rest, each of which reaches as far as its support radius [m]. A surfel out of
@@ -156,11 +167,12 @@ impl Carrier {
         let points = positions.par_iter().zip(rest_positions).zip(deformation_gradients);
         self.maps.par_iter_mut().zip(points).with_min_len(CHUNK).for_each(|(map, ((y, x), gradient))| {
             let shift = *y - center - *gradient * (*x - middle);
-            let column = |c: DVec3| c.as_vec3().extend(0.0);
-            *map = Map([column(gradient.x_axis), column(gradient.y_axis), column(gradient.z_axis), column(shift)]);
+            map.0[..9].copy_from_slice(&gradient.to_cols_array());
+            map.0[9..].copy_from_slice(&shift.to_array());
         });
         let count = self.rest.len();
         out.positions.resize(count, Vec3::ZERO);
+        out.exact.resize(count, DVec3::ZERO);
         out.axes_u.resize(count, Vec3::ZERO);
         out.axes_v.resize(count, Vec3::ZERO);
         out.normals.resize(count, Vec3::ZERO);
@@ -169,15 +181,19 @@ impl Carrier {
         }
         let chunks = out.positions.par_chunks_mut(CHUNK).zip(out.axes_u.par_chunks_mut(CHUNK));
         let chunks = chunks.zip(out.axes_v.par_chunks_mut(CHUNK)).zip(out.normals.par_chunks_mut(CHUNK));
-        let (unbound, middle) = ((middle - center).as_vec3(), middle.as_vec3());
-        chunks.enumerate().for_each(|(chunk, (((positions, axes_u), axes_v), normals))| {
+        let chunks = chunks.zip(out.exact.par_chunks_mut(CHUNK));
+        let unbound = (DMat3::IDENTITY, middle - center);
+        chunks.enumerate().for_each(|(chunk, ((((positions, axes_u), axes_v), normals), exact))| {
             for k in 0..positions.len() {
                 let s = chunk * CHUNK + k;
-                let (mut linear, shift) = self.blend(s).unwrap_or((Mat3::IDENTITY, unbound));
-                let place = linear * (self.rest.positions[s] - middle) + shift;
-                positions[k] = (center + place.as_dvec3()).as_vec3();
+                let (linear, shift) = self.blend(s).unwrap_or(unbound);
+                let rest = self.rest.positions[s].as_dvec3() - middle;
+                let place = linear * rest + shift;
+                exact[k] = center + place;
+                positions[k] = exact[k].as_vec3();
+                let mut linear = linear.as_mat3();
                 if !self.supports.is_empty() {
-                    linear += self.change(s, self.rest.positions[s] - middle, place);
+                    linear += self.change(s, rest, place);
                 }
                 let (u, v) = (linear * self.rest.axes_u[s], linear * self.rest.axes_v[s]);
                 (axes_u[k], axes_v[k]) = (u, v);
@@ -216,7 +232,7 @@ impl Carrier {
     }
 
     /// What the change of the weights adds to the gradient of a surfel at `rest` that is carried to `place`; both against the middle.
-    fn change(&self, surfel: usize, rest: Vec3, place: Vec3) -> Mat3 {
+    fn change(&self, surfel: usize, rest: DVec3, place: DVec3) -> Mat3 {
         let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
         let (own, weights) = (&self.points[range.clone()], &self.weights[range]);
         // Where weights were cut off, or there is one point only, they count as constant.
@@ -230,11 +246,11 @@ impl Carrier {
         // Points beyond a crack have no weight.
         for (&i, _) in own.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
             let support = self.supports[i as usize];
-            let way = Vec3A::from(rest) - Vec3A::from_vec4(support);
+            let way = rest.as_vec3a() - Vec3A::from_vec4(support);
             let bell = (-way.length_squared() * support.w).exp();
             let (weight, slope) = ((bell - end).max(0.0), -2.0 * bell * support.w * way);
-            let Map([ma, mb, mc, md]) = self.maps[i as usize];
-            let carried = Vec3A::from_vec4(ma * rest.x + mb * rest.y + mc * rest.z + md) - Vec3A::from(place);
+            let map = &self.maps[i as usize];
+            let carried = (map.linear() * rest + map.shift() - place).as_vec3a();
             (a, b, c) = (a + carried * slope.x, b + carried * slope.y, c + carried * slope.z);
             (sum, slopes, mean) = (sum + weight, slopes + slope, mean + weight * carried);
         }
@@ -247,20 +263,22 @@ impl Carrier {
     }
 
     /// The blended map of a surfel; None if nothing carries it.
-    fn blend(&self, surfel: usize) -> Option<(Mat3, Vec3)> {
+    fn blend(&self, surfel: usize) -> Option<(DMat3, DVec3)> {
         let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
         if range.is_empty() {
             return None;
         }
-        let [mut a, mut b, mut c, mut d] = [Vec4::ZERO; 4];
+        let (mut sum, mut blended) = (0.0, Map::default());
         for (&i, &w) in self.points[range.clone()].iter().zip(&self.weights[range]) {
-            let Map([ma, mb, mc, md]) = self.maps[i as usize];
-            a += w * ma;
-            b += w * mb;
-            c += w * mc;
-            d += w * md;
+            let w = f64::from(w);
+            sum += w;
+            for (to, from) in blended.0.iter_mut().zip(&self.maps[i as usize].0) {
+                *to += w * from;
+            }
         }
-        Some((Mat3::from_cols(a.truncate(), b.truncate(), c.truncate()), d.truncate()))
+        // Weights in f32 sum to 1 to f32 only.
+        let whole = 1.0 / sum;
+        whole.is_finite().then(|| (blended.linear() * whole, blended.shift() * whole))
     }
 }
 

@@ -17,15 +17,16 @@ mod skin;
 pub use boundary::{anisotropy, exposure};
 pub use closed::seen_through;
 pub use displacement::{Carrier, Falloff};
-pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Manner, Mold, Paint, Worn};
+pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Least, Manner, Mold, Paint, Stain, Worn};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
 pub use remesh::{mesh_around, mesh_of_surfels, velocities_near};
 pub use skin::{Carriers, NEW_VERTEX, Skin};
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
-/// Surface elements: small ellipses, one flat array per quantity. f32: only pictures read them.
+/// Surface elements: small ellipses, one flat array per quantity. f32 is enough for pictures; centers that are known better are in
+/// `exact`.
 #[derive(Debug, Clone, Default)]
 pub struct Surfels {
     /// Centers [m].
@@ -40,12 +41,22 @@ pub struct Surfels {
     pub colors: Vec<[u8; 3]>,
     /// Velocities [m/s]; empty where nothing moves.
     pub velocities: Vec<Vec3>,
+    /// Centers of surfels that solid matter carries, to f64 [m]; empty elsewhere, and in frames read from files. Written by
+    /// `Carrier::update`.
+    pub exact: Vec<DVec3>,
 }
 
 impl Surfels {
     /// Number of surfels.
     pub fn len(&self) -> usize {
         self.positions.len()
+    }
+    /// Center of a surfel as exactly as it is known [m].
+    pub fn center(&self, surfel: usize) -> DVec3 {
+        match self.exact.len() == self.positions.len() {
+            true => self.exact[surfel],
+            false => self.positions[surfel].as_dvec3(),
+        }
     }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {

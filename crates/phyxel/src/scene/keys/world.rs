@@ -48,6 +48,13 @@ pub(in crate::scene) static COLLIDER: Section = section(
             "Flowing matter with a detail surface takes its print, at any fineness.",
             "looking at all colliders costs time",
         ),
+        with(
+            "stain",
+            Kind::Flag,
+            "false",
+            "What takes the print of a `mold` takes its color too: that of the vertices of its mesh where they have one, else `color`.",
+            "prints keep the color of the matter",
+        ),
     ],
 );
 

@@ -73,7 +73,7 @@ fn the_corner_between_two_molds_is_filled_without_holes() {
     // The ball is pressed into the corner between a floor and a wall.
     let floor = |p: DVec3| (p.y + 0.7, DVec3::Y);
     let wall = |p: DVec3| (p.x + 0.7, DVec3::X);
-    let molds = [Mold { probe: &floor, still: true }, Mold { probe: &wall, still: true }];
+    let molds = [&floor as Probe, &wall as Probe].map(|probe| Mold { probe, still: true, least: None, stain: None });
     let mut surface = std::mem::take(&mut lab.surface);
     let least = -0.7 + 0.4 * SPACING;
     for k in 0..40 {

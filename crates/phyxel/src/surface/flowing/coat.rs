@@ -227,6 +227,7 @@ impl FlowingSurface {
             normals: own.iter().map(|e| e.normal).collect(),
             colors: own.iter().map(|e| [e.color[0], e.color[1], e.color[2]]).collect(),
             velocities: Vec::new(),
+            exact: Vec::new(),
         };
         (own, surfels)
     }

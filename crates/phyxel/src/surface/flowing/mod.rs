@@ -40,7 +40,7 @@ use coat::Coat;
 pub use coat::Worn;
 use field::{Echo, Field};
 use glam::{DVec3, Vec3};
-pub use mold::{Mold, Probe};
+pub use mold::{Least, Mold, Probe, Stain};
 pub use paint::Paint;
 use paint::Surroundings;
 use rayon::prelude::*;
@@ -325,6 +325,7 @@ impl FlowingSurface {
     /// Writes the surfels that now belong to a body.
     pub fn write(&self, body: u32, out: &mut Surfels) {
         let own = || self.elements.iter().filter(|e| e.body == body);
+        out.exact.clear();
         out.positions.clear();
         out.positions.extend(own().map(|e| e.position));
         out.axes_u.clear();

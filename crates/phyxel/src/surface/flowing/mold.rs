@@ -40,8 +40,17 @@ const STEP: f64 = 0.12;
 /// Contact of a surfel that has not moved on a mold that stands still: it is where it was.
 pub(super) const HELD: f32 = 2.0;
 
+/// Last byte of the color of a surfel that has taken that of a mold.
+const STAINED: u8 = 2;
+
 /// Signed distance [m], positive outside of the mold, and unit outward normal at a place [m].
 pub type Probe<'a> = &'a (dyn Fn(DVec3) -> (f64, DVec3) + Sync);
+
+/// A lower bound of the distance of a mold at a place [m].
+pub type Least<'a> = &'a (dyn Fn(DVec3) -> f64 + Sync);
+
+/// sRGB color of a mold next to a place [m].
+pub type Stain<'a> = &'a (dyn Fn(DVec3) -> [u8; 3] + Sync);
 
 /// A mold whose print flowing matter takes.
 #[derive(Clone, Copy)]
@@ -50,6 +59,17 @@ pub struct Mold<'a> {
     pub probe: Probe<'a>,
     /// Whether it is where it was at the last update.
     pub still: bool,
+    /// No more than the distance [m], told quickly; None: `probe` is quick itself.
+    pub least: Option<Least<'a>>,
+    /// The color that it leaves on what touches it; None: none.
+    pub stain: Option<Stain<'a>>,
+}
+
+impl Mold<'_> {
+    /// Whether it is farther than that from a place [m], as far as is quickly told.
+    fn is_beyond(&self, place: DVec3, way: f64) -> bool {
+        self.least.is_some_and(|least| least(place) > way)
+    }
 }
 
 /// A place on the surface, free or on a mold.
@@ -123,11 +143,21 @@ impl FlowingSurface {
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
             if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], list) >= KEPT {
                 e.contact = 1.0;
+                // New surfels may be held before they have been pressed.
+                if e.color[3] != STAINED && molds.iter().any(|m| m.stain.is_some()) {
+                    let distance = |m: &&Mold| (m.probe)(e.position.as_dvec3()).0.abs();
+                    let nearest = molds.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+                    nearest.into_iter().for_each(|mold| e.take_color(mold));
+                }
                 return;
             }
             let place = e.position.as_dvec3();
             let mut order: [Option<Known>; MOST_MOLDS] = [None; MOST_MOLDS];
             for (k, mold) in molds.iter().enumerate().filter(|(k, _)| s.walls[*k][h] < ASKED * s.spacings[h]) {
+                // Nothing is drawn there from farther away.
+                if mold.is_beyond(place, WETTING * s.spacings[h]) {
+                    continue;
+                }
                 let (distance, normal) = (mold.probe)(place);
                 let known = Known { mold: k, distance, normal };
                 let at = order.partition_point(|o| o.is_some_and(|o| o.distance.abs() <= distance.abs()));
@@ -146,7 +176,11 @@ impl FlowingSurface {
                 };
                 if n == 0 || distance < 0.0 {
                     let now = (distance, normal);
-                    contact = contact.max(press(e, (mold, now), s.spacings[h], (&s.field, s.labels[h]), list));
+                    let touch = press(e, (mold, now), s.spacings[h], (&s.field, s.labels[h]), list);
+                    if touch >= 1.0 && contact < 1.0 {
+                        e.take_color(mold);
+                    }
+                    contact = contact.max(touch);
                 }
             }
             e.contact = contact;
@@ -167,7 +201,7 @@ impl FlowingSurface {
         let s = &self.scratch;
         let (a, label) = (s.spacings[host], s.labels[host]);
         let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
-        let mut best: Option<(DVec3, DVec3, f64)> = None;
+        let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
         for k in (0..molds.len()).filter(near) {
             let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
             let moved = p.distance(place);
@@ -176,20 +210,33 @@ impl FlowingSurface {
             }
             let mut filled = || s.field.density_at(p.as_vec3(), label, list) >= ISO;
             if best.is_none_or(|b| moved < b.2) && filled() {
-                best = Some((p, normal, moved));
+                best = Some((p, normal, moved, k));
             }
         }
         // Where two molds meet, the surface of one ends in the other.
-        let covered = |p: DVec3| (0..molds.len()).filter(near).any(|k| (molds[k].probe)(p).0 < -INSIDE * a);
-        if let Some((p, normal, _)) = best {
+        let covered = |p: DVec3, own: Option<usize>| {
+            let mut others = (0..molds.len()).filter(near).filter(|k| Some(*k) != own);
+            others.any(|k| !molds[k].is_beyond(p, 0.0) && (molds[k].probe)(p).0 < -INSIDE * a)
+        };
+        if let Some((p, normal, _, own)) = best {
             let host = s.field.nearest_within(p, label, FARTHEST * a)?;
             let (position, normal) = (p.as_vec3(), -normal.as_vec3());
-            return (!covered(p)).then_some(Landing { position, normal, host, contact: 1.0 });
+            return (!covered(p, Some(own))).then_some(Landing { position, normal, host, contact: 1.0 });
         }
         let on = s.field.project((place - s.field.middle).as_vec3a(), label, farthest, list)?;
         let position = Vec3::from(on.position) + s.field.middle.as_vec3();
-        let free = !covered(position.as_dvec3());
+        let free = !covered(position.as_dvec3(), None);
         free.then_some(Landing { position, normal: on.normal.into(), host: on.nearest, contact: 0.0 })
+    }
+}
+
+impl Element {
+    /// Takes the color of a mold that it touches, if that stains.
+    fn take_color(&mut self, mold: &Mold) {
+        if let Some(stain) = mold.stain {
+            let [r, g, b] = stain(self.position.as_dvec3());
+            (self.color, self.source) = ([r, g, b, STAINED], NONE);
+        }
     }
 }
 
@@ -239,6 +286,9 @@ fn press(
 
 /// The place on a mold next to `p`, and the mold's normal there; None if it is farther than `farthest` [m].
 fn on_mold(mold: &Mold, p: DVec3, farthest: f64) -> Option<(DVec3, DVec3)> {
+    if mold.is_beyond(p, farthest) {
+        return None;
+    }
     let known = (mold.probe)(p);
     if known.0.abs() > farthest { None } else { lead(mold, p, known, farthest) }
 }

@@ -423,7 +423,9 @@ fn a_print_finer_than_the_points_is_taken_and_kept() {
         DVec3::new(-slope, 1.0, 0.0).normalize()
     };
     let probe = |p: DVec3| ((p.y - height(p)) * normal(p).y, normal(p));
-    let floor = [Mold { probe: &probe, still: true }];
+    // It is striped, and leaves its color.
+    let stain = |p: DVec3| if (p.x / SPACING).floor() as i32 % 2 == 0 { [200, 30, 40] } else { [20, 60, 220] };
+    let floor = [Mold { probe: &probe, still: true, least: None, stain: Some(&stain) }];
     let mut surface = std::mem::take(&mut lab.surface);
     for k in 0..30 {
         let sink = 0.004 * f64::from(k.min(20));
@@ -441,7 +443,11 @@ fn a_print_finer_than_the_points_is_taken_and_kept() {
             "{}",
             p.y - height(p)
         );
+        let near_border = (p.x / SPACING - (p.x / SPACING).round()).abs() < 0.01;
+        assert!(near_border || e.color[..3] == stain(p), "{:?} at {p}", e.color);
     }
+    let untouched = surface.elements.iter().filter(|e| e.position.y > -0.3);
+    assert!(untouched.clone().count() > 500 && untouched.clone().all(|e| e.color[..3] != [200, 30, 40]));
     // Solid, it carries the print away.
     lab.flow = 0.0;
     let before = surface.elements.clone();
@@ -456,5 +462,6 @@ fn a_print_finer_than_the_points_is_taken_and_kept() {
     }
     for (a, b) in before.iter().zip(&surface.elements) {
         assert!(a.id == b.id && (a.position + 0.45 * Vec3::Y).distance(b.position) < 1e-3 * SPACING as f32);
+        assert_eq!(a.color, b.color);
     }
 }

@@ -241,5 +241,6 @@ pub(super) fn rest_surfels(mesh: &Mesh, copies: &[u32]) -> Surfels {
         axes_v,
         colors: Vec::new(),
         velocities: Vec::new(),
+        exact: Vec::new(),
     }
 }

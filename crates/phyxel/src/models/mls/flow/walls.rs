@@ -18,7 +18,7 @@ const APPROACH: f64 = 1.0;
 /// line; a slope that jumps there would throw points to and fro.
 const BLUR: f64 = 0.25;
 
-/// Cells of the grid that tells which points are far from walls that are dear to ask, in spacings.
+/// Cells of the grid that knows the distance of walls that are dear to ask, in spacings.
 const CELL: f64 = 0.25;
 
 /// Prepares colliders for points of a spacing [m].
@@ -44,8 +44,7 @@ pub(crate) fn find_near(pairs: &Pairs, positions: &[DVec3], colliders: &Collider
         let at = positions[pairs.points[s] as usize];
         let reach = (SUPPORT + APPROACH) * pairs.sizes[s];
         let list = colliders.list.iter().enumerate().filter(|(_, c)| c.active);
-        let felt =
-            list.filter(move |(_, c)| c.bounds().grown(reach).contains(at) && c.distance_within(at, reach) < reach);
+        let felt = list.filter(move |(_, c)| c.bounds().grown(reach).contains(at) && c.least_distance(at) < reach);
         felt.map(move |(k, _)| Near { slot: s as u32, collider: k as u32, slope: DVec3::Y, distance: 0.0 })
     };
     let melted = |s: &usize| pairs.kinds[*s] == Kind::Melted;
@@ -66,12 +65,7 @@ pub(crate) fn feel(
         let collider = &colliders.list[n.collider as usize];
         let at = positions[pairs.points[n.slot as usize] as usize];
         let size = pairs.sizes[n.slot as usize];
-        n.distance = collider.distance_within(at, SUPPORT * size);
-        if n.distance < SUPPORT * size {
-            let step = BLUR * size;
-            let along = |axis: DVec3| collider.distance(at + axis * step) - collider.distance(at - axis * step);
-            n.slope = DVec3::new(along(DVec3::X), along(DVec3::Y), along(DVec3::Z)) / (2.0 * step);
-        }
+        (n.distance, n.slope) = collider.smooth_distance(at, SUPPORT * size, BLUR * size);
     });
     for n in near.iter() {
         let slot = n.slot as usize;
