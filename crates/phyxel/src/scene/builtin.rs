@@ -48,6 +48,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "bronze-bust",
     "poster",
     "tear-path",
+    "stretch-strips",
     "poster-large",
     "balloon",
     "crack-modes",

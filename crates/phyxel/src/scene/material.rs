@@ -142,6 +142,10 @@ pub struct ShellSpec {
     pub law: ShellEnergy,
     /// Rise of its yield stress per plastic strain [Pa].
     pub hardening: f64,
+    /// Rise of its stiffness at large strain, in that at small strain.
+    pub stiffening: f64,
+    /// Strain at which half of that is there; 0 where there is none.
+    pub stiffening_strain: f64,
     /// How it breaks.
     pub breaks: BreakSpec,
 }

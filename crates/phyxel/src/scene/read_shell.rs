@@ -8,7 +8,7 @@ use super::{
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for a shell.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 20] = [
     "preset",
     "young",
     "poisson",
@@ -20,6 +20,8 @@ const KNOWN: [&str; 18] = [
     "creep",
     "max_plastic_strain",
     "hardening",
+    "stiffening",
+    "stiffening_strain",
     "thickness",
     "law",
     "break_strain",
@@ -29,7 +31,8 @@ const KNOWN: [&str; 18] = [
     "anisotropy",
 ];
 /// Those that mean something for a shell only.
-const SHELL_ONLY: [&str; 6] = ["thickness", "law", "break_strain", "break_bending", "microcracks", "fatigue"];
+const SHELL_ONLY: [&str; 8] =
+    ["thickness", "law", "break_strain", "break_bending", "microcracks", "fatigue", "stiffening", "stiffening_strain"];
 const LATER: &str = "shells are elastic or plastic in this version: leave it out";
 
 /// Keys of shells in the material of another body.
@@ -89,8 +92,31 @@ pub(super) fn read_shell_keys(table: &Table, material: &mut MaterialSpec) -> Res
         let fault = table.fault_of("hardening", "a shell that does not creep never yields, and does not harden");
         return Err(fault.hint("give `creep` and `yield_strain`").into());
     }
-    *material = MaterialSpec { shell: Some(ShellSpec { thickness, law, hardening, breaks }), ..elastic };
+    let (stiffening, stiffening_strain) = read_stiffening(table, law)?;
+    let shell = ShellSpec { thickness, law, hardening, stiffening, stiffening_strain, breaks };
+    *material = MaterialSpec { shell: Some(shell), ..elastic };
     Ok(())
+}
+
+/// How stiffness depends on strain: by how much, and where; keys that would have no effect are faults.
+fn read_stiffening(table: &Table, law: ShellEnergy) -> Result<(f64, f64)> {
+    let rise = table.maybe_number("stiffening")?.unwrap_or(0.0);
+    match (rise != 0.0, table.maybe_number("stiffening_strain")?) {
+        (true, _) if law != ShellEnergy::Tensor => {
+            let fault = table.fault_of("stiffening", "only a shell with law = \"tensor\" can stiffen with strain");
+            Err(fault.hint("leave it out").into())
+        }
+        (true, None) => {
+            let fault = table.fault_of("stiffening", "`stiffening` needs the strain at which half of it is there");
+            Err(fault.hint("give `stiffening_strain`").into())
+        }
+        (true, Some(strain)) => Ok((rise, strain)),
+        (false, Some(_)) => {
+            let fault = table.fault_of("stiffening_strain", "a shell whose stiffness stays has no such strain");
+            Err(fault.hint("give `stiffening`, or leave it out").into())
+        }
+        (false, None) => Ok((0.0, 0.0)),
+    }
 }
 
 /// How a shell breaks; keys that would have no effect are faults.

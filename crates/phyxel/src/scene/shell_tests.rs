@@ -42,6 +42,29 @@ fn how_a_sheet_breaks_is_read_and_written() {
 }
 
 #[test]
+fn how_a_sheet_stiffens_is_read_and_written() {
+    let body = |keys: &str| {
+        format!("shape = {{ kind = \"sheet\", size = [1, 0.5] }}\nmaterial = {{ thickness = 0.001, {keys} }}")
+    };
+    let read = scene(&body("stiffening = 4, stiffening_strain = 0.2"), "").unwrap();
+    let shell = read.bodies[0].material.shell.unwrap();
+    assert_eq!((shell.stiffening, shell.stiffening_strain), (4.0, 0.2));
+    assert_eq!(Scene::from_toml(&read.to_toml(), None, &[]).unwrap(), read);
+    let plain = scene(&body("stiffening = 0"), "").unwrap();
+    assert_eq!(plain, scene(&body("young = 1e5"), "").unwrap());
+    refused(&body("stiffening = 4"), "", "stiffening_strain");
+    refused(&body("stiffening_strain = 0.2"), "", "stiffness stays");
+    refused(&body("stiffening = -0.9, stiffening_strain = 0.2"), "", "-0.9 is out of range");
+    refused(&body("stiffening = 1, stiffening_strain = 0"), "", "0 is out of range");
+    refused(&body("stiffening = 1, stiffening_strain = 0.1, law = \"weights\""), "", "tensor");
+    refused(
+        "shape = { kind = \"box\", size = [1, 1, 1] }\nmaterial = { thickness = 0.001, stiffening = \"much\" }",
+        "",
+        "stiffening",
+    );
+}
+
+#[test]
 fn a_pressure_is_read_and_written() {
     let force = "[[force]]\nkind = \"pressure\"\nbody = \"body0\"\npressure = \"2 kPa\"\nramp = \"1 s\"";
     let read = scene("shape = { kind = \"sphere\", radius = 1 }\nmaterial = { thickness = 0.01 }", force).unwrap();

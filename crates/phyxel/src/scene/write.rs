@@ -213,6 +213,10 @@ fn material_keys(material: &MaterialSpec) -> Entries {
             ("thickness", number(shell.thickness)),
             ("law", word(&shell.law)),
         ]);
+        if shell.stiffening != 0.0 {
+            entries.push(("stiffening", number(shell.stiffening)));
+            entries.push(("stiffening_strain", number(shell.stiffening_strain)));
+        }
         entries.extend(shell.breaks.strain.map(|x| ("break_strain", number(x))));
         entries.extend(shell.breaks.bending.map(|x| ("break_bending", number(x))));
         // Keys that would have no effect are faults, so they are left out.

@@ -7,6 +7,7 @@ use crate::contact::ContactSurface;
 use crate::geometry::{Files, OpenSurface, Pose, ShapeLibrary, build, build_open};
 use crate::models::shell::fabric::{Fabric, Grain, NodeFactors};
 use crate::models::shell::law::ShellLaw;
+use crate::models::shell::stiffening::Stiffening;
 use crate::models::shell::{ShellBody, ShellMaterial, ShellModel};
 use crate::points::Points;
 use crate::sampling::{ShellNodes, ShellSource, ShellSurface, fiber_surfels, paint_of};
@@ -101,6 +102,7 @@ pub(super) fn add_shell(
         flow: made_of.flow,
         friction: made_of.friction,
         fabric,
+        stiffening: Stiffening { rise: shell.stiffening, strain: shell.stiffening_strain },
     };
     let half = 0.5 * made_of.sheet.thickness;
     let contact = ContactSurface::Sheet(shell.nodes.normals.clone(), half);

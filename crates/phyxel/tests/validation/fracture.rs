@@ -32,11 +32,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(spacing: f64, rows: bool, poisson: f64, strain: f64) -> Self {
-        let nodes =
-            spread_nodes(&TriangleSurface::rectangle(SIDE, SIDE), &NodeOptions { spacing, rows, seed: 1 }, &|p, n| {
-                (p, n)
-            });
+    fn new(options: NodeOptions, poisson: f64, strain: f64) -> Self {
+        let nodes = spread_nodes(&TriangleSurface::rectangle(SIDE, SIDE), &options, &|p, n| (p, n));
         let masses: Vec<f64> = nodes.areas.iter().map(|a| a * DENSITY * THICKNESS).collect();
         let narrow = (1.0 - poisson * ((1.0 + strain).powi(2) - 1.0)).sqrt();
         let even = |p: &DVec3| DVec3::new((1.0 + strain) * p.x, p.y, narrow * p.z);
@@ -78,6 +75,21 @@ impl Bench {
         pull
     }
 
+    /// Cuts a notch of 4 cm from the edge at -z.
+    fn cut_notch(&mut self) {
+        let piece = Piece::new(DVec3::new(1e-4, 0.0, -0.25), DVec3::new(1e-4, 0.0, -0.16), DVec3::Y, 0.0);
+        let tip = Tip { at: piece.to, direction: DVec3::Z, ready: 0.0, recent: [0, NONE, NONE], alive: true };
+        let mut numbers = vec![1.0, 1.0, 0.0, f64::NEG_INFINITY];
+        numbers.extend(piece.numbers());
+        numbers.extend(tip.numbers());
+        assert!(self.fracture.load(&mut self.shell, &numbers).is_some());
+    }
+
+    fn parts(&self) -> usize {
+        let network = self.shell.network();
+        phyxel::measure::count_pieces(network.len(), |i| network.neighbors_of(i).iter().map(|&j| j as usize))
+    }
+
     fn momentum(&self) -> DVec3 {
         self.velocities.iter().zip(&self.masses).map(|(v, m)| *m * *v).sum()
     }
@@ -87,7 +99,7 @@ fn threshold_at(spacing: f64) {
     for rows in [true, false] {
         // From 4 % on, at 1 % per second, after it has come to rest there.
         let (start, rate) = (0.04, 0.01);
-        let mut bench = Bench::new(spacing, rows, 0.0, start);
+        let mut bench = Bench::new(NodeOptions { spacing, rows, seed: 1 }, 0.0, start);
         bench.damping = 100.0;
         while bench.time < 0.1 {
             bench.step();
@@ -137,14 +149,8 @@ fn fracture_threshold_finer() {
 
 fn crack_speed_at(spacing: f64) {
     for rows in [true, false] {
-        let mut bench = Bench::new(spacing, rows, 0.3, 0.04);
-        // The notch: 4 cm from the edge at -z.
-        let piece = Piece::new(DVec3::new(1e-4, 0.0, -0.25), DVec3::new(1e-4, 0.0, -0.16), DVec3::Y, 0.0);
-        let tip = Tip { at: piece.to, direction: DVec3::Z, ready: 0.0, recent: [0, NONE, NONE], alive: true };
-        let mut numbers = vec![1.0, 1.0, 0.0, f64::NEG_INFINITY];
-        numbers.extend(piece.numbers());
-        numbers.extend(tip.numbers());
-        assert!(bench.fracture.load(&mut bench.shell, &numbers).is_some());
+        let mut bench = Bench::new(NodeOptions { spacing, rows, seed: 1 }, 0.3, 0.04);
+        bench.cut_notch();
         let mut times = [f64::NAN; 2];
         for _ in 0..4000 {
             bench.step();
@@ -176,6 +182,36 @@ fn crack_speed_at(spacing: f64) {
         assert!(speed > 1.0 && speed < RAYLEIGH, "{speed} m/s");
         assert!(change < 1e-11, "{change}");
     }
+}
+
+/// `cargo test --release -p phyxel --test validation evenly -- --include-ignored --nocapture`
+#[test]
+#[ignore = "slow: dozens of runs"]
+fn a_notched_sheet_that_is_pulled_evenly_parts_in_two() {
+    let mut failed = Vec::new();
+    for part in [0.5, 0.6, 0.7] {
+        for seed in 1..=12 {
+            let mut bench = Bench::new(NodeOptions { spacing: 0.018, rows: false, seed }, 0.3, part * BREAK);
+            bench.cut_notch();
+            let mut parts = 1;
+            // Three times as long as a crack needs across at half the speed of shear waves.
+            while bench.time < 3.0 * SIDE / (0.5 * SHEAR) {
+                bench.step();
+                parts = parts.max(bench.parts());
+            }
+            let cracks = bench.fracture.pieces();
+            println!(
+                "{part} of the strain, seed {seed}, {} nodes: {parts} parts, {} of crack",
+                bench.masses.len(),
+                cracks.len()
+            );
+            if parts != 2 {
+                failed.push((part, seed));
+                cracks.iter().for_each(|p| println!("    {:.5} s: {:.3} to {:.3}", p.time, p.from, p.to));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]

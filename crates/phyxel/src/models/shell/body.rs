@@ -8,6 +8,7 @@ use super::law::{Energy, Fitted, Sheet, ShellLaw};
 use super::network::{Network, NetworkOptions, Nodes};
 use super::plastic::ShellFlow;
 use super::pressure::Gas;
+use super::stiffening::Stiffening;
 use super::time_step::{STEP_FRACTION, highest_frequency};
 use glam::{DMat3, DVec3};
 
@@ -78,6 +79,13 @@ impl Shell {
         self
     }
 
+    /// Makes its stiffness depend on strain; for the tensor laws.
+    pub fn with_stiffening(mut self, stiffening: Stiffening) -> Self {
+        self.fitted.set_stiffening(stiffening);
+        self.pack();
+        self
+    }
+
     /// Thickness at node `i` [m].
     pub fn thickness(&self, i: usize) -> f64 {
         self.sheet.thickness * self.fitted.fabric().thickness(i)
@@ -92,7 +100,10 @@ impl Shell {
         let answer = transform.transpose() * (moduli * (transform * DVec3::new(0.5 * (xx + yy), 0.5 * (xx - yy), xy)));
         // The energy per volume is half of strain times stress: mean, deviator and shear go with these sums of stresses.
         let [sum, difference, shear] = (answer / self.fitted.fabric().thickness(i)).to_array();
-        [0.5 * (sum + difference), 0.5 * (sum - difference), 0.5 * shear]
+        let stress = [0.5 * (sum + difference), 0.5 * (sum - difference), 0.5 * shear];
+        let twice_energy = xx * stress[0] + yy * stress[1] + 2.0 * xy * stress[2];
+        let stiffer = self.fitted.stiffening().factor(twice_energy / (young * self.fitted.fabric().stiffness(i)));
+        stress.map(|s| s * stiffer)
     }
 
     /// Packs the energy; rest lengths and angles that have flowed stay.

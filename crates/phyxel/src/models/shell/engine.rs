@@ -36,6 +36,8 @@ struct Own {
     energy: [f64; 2],
     /// Largest strain of its fibers by absolute value, and their fitted mean strain.
     strain: [f64; 2],
+    /// Plain fits of strain and curvature, by which matter yields.
+    plain: [DVec3; 2],
 }
 
 /// What one evaluation found.
@@ -45,6 +47,8 @@ pub struct ShellExtremes {
     pub max_strain: f64,
     /// Largest stretch of a fiber.
     pub max_stretch: f64,
+    /// Largest factor by which strain has made the matter stiffer, at least 1.
+    pub stiffness: f64,
 }
 
 /// The packed state of one shell.
@@ -58,6 +62,8 @@ pub struct Engine {
     portable: bool,
     /// Least part of the bending energy that counts: 0, or 1 without the guard.
     floor: f64,
+    /// Rise of the stiffness at large strain; 0: none.
+    rise: f64,
     /// Force of each center on each of its neighbors [N], each chunk in `stride` places. Written by pass 1.
     pulls: Vec<DVec3>,
     stride: usize,
@@ -86,7 +92,7 @@ impl Engine {
     /// Packs a network at rest with its energy.
     pub fn new(network: &Network, rest: &Rest, energy: &Energy) -> Self {
         let floor = f64::from(u8::from(energy.unguarded));
-        let mut engine = Self { neighbors: network.neighbors.clone(), floor, ..Self::default() };
+        let mut engine = Self { neighbors: network.neighbors.clone(), floor, rise: energy.rise, ..Self::default() };
         for i in 0..network.len() {
             let range = network.fiber_range(i);
             let count = range.len().div_ceil(LANES);
@@ -99,6 +105,7 @@ impl Engine {
                 closed: network.closed[i] && network.neighbors_of(i).len() > 2,
                 membrane: energy.membrane.nodes[i],
                 bending: energy.bending.nodes[i],
+                per_energy: energy.per_energy.get(i).copied().unwrap_or_default(),
             });
             for g in 0..count {
                 let start = range.start + g * LANES;
@@ -155,7 +162,8 @@ impl Engine {
 
     /// Pass 1: energies, and forces of all centers.
     pub fn measure(&mut self, positions: &[DVec3]) {
-        let packed = Packed { neighbors: &self.neighbors, groups: &self.groups, floor: self.floor, positions };
+        let (neighbors, groups) = (&self.neighbors[..], &self.groups[..]);
+        let packed = Packed { neighbors, groups, floor: self.floor, rise: self.rise, positions };
         let tasks = self.pulls.par_chunks_mut(self.stride).zip(self.own.par_chunks_mut(CHUNK));
         let looks = self.seen.par_chunks_mut(self.group_stride).zip(self.guards.par_chunks_mut(self.group_stride));
         let tasks = tasks.zip(looks);
@@ -222,6 +230,7 @@ impl Engine {
         self.extremes.iter().fold(ShellExtremes::default(), |a, b| ShellExtremes {
             max_strain: a.max_strain.max(b.max_strain),
             max_stretch: a.max_stretch.max(b.max_stretch),
+            stiffness: a.stiffness.max(b.stiffness),
         })
     }
 }
@@ -231,6 +240,7 @@ mod tests {
     use crate::models::shell::Shell;
     use crate::models::shell::law::{Sheet, ShellLaw};
     use crate::models::shell::nodes::{NodeOptions, spread_nodes};
+    use crate::models::shell::stiffening::Stiffening;
     use crate::models::shell::surface::TriangleSurface;
     use crate::random::Random;
     use glam::DVec3;
@@ -240,11 +250,11 @@ mod tests {
         let options = NodeOptions { spacing: 0.1, rows: false, seed: 1 };
         let nodes = spread_nodes(&TriangleSurface::rectangle(1.0, 0.7), &options, &|p, n| (p, n));
         let sheet = Sheet { young: 1e5, poisson: 0.3, thickness: 0.01 };
-        let shell = Shell::new(nodes, ShellLaw::Tensor, sheet);
+        let plain = Shell::new(nodes, ShellLaw::Tensor, sheet);
         // Shaken so hard that some fibers are guarded.
         let shaken = |(i, p): (usize, &DVec3)| *p + 0.06 * Random::new(1, i as u64).in_cube();
-        let positions: Vec<DVec3> = shell.nodes().positions.iter().enumerate().map(shaken).collect();
-        let evaluate = |portable: bool| {
+        let positions: Vec<DVec3> = plain.nodes().positions.iter().enumerate().map(shaken).collect();
+        let evaluate = |shell: &Shell, portable: bool| {
             let mut engine = shell.engine().clone();
             engine.portable = portable;
             engine.measure(&positions);
@@ -252,6 +262,9 @@ mod tests {
             engine.add_forces(&mut forces);
             (forces, engine.energy(), engine.extremes())
         };
-        assert_eq!(evaluate(true), evaluate(false));
+        assert_eq!(evaluate(&plain, true), evaluate(&plain, false));
+        let stiffening = plain.clone().with_stiffening(Stiffening { rise: 3.0, strain: 0.1 });
+        assert_eq!(evaluate(&stiffening, true), evaluate(&stiffening, false));
+        assert_ne!(evaluate(&stiffening, true), evaluate(&plain, true));
     }
 }

@@ -75,6 +75,11 @@ impl Fabric {
         self.residuals.get(i).map_or(1.0, |r| r[usize::from(bending)])
     }
 
+    /// Stiffness at node `i` in that of the material.
+    pub fn stiffness(&self, i: usize) -> f64 {
+        self.factors.get(i).map_or(1.0, |f| f.stiffness)
+    }
+
     /// Thickness at node `i` in that of the sheet.
     pub fn thickness(&self, i: usize) -> f64 {
         self.factors.get(i).map_or(1.0, |f| f.thickness)

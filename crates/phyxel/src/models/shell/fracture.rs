@@ -28,6 +28,11 @@ const TIP_SHADOW: f64 = 3.0;
 /// And that for so long after the tip has come to its end, in spacings over the speed of membrane waves: what was strained before it
 /// has not heard of that yet.
 const ECHO: f64 = 20.0;
+/// No crack begins before a running tip, nor around one that has just come to its end, nearer than this, in spacings: what is strained there is strained
+/// by the tip, and is its to break or about to be unloaded.
+const TIP_LEAD: f64 = 8.0;
+/// A crack that would go from edge to edge at once does not begin if it would cut off less than this many nodes: the tip of a corner.
+const LEAST_CUT: usize = 4;
 /// A crack that begins nearer than this to another begins at its flank, in spacings.
 const FLANK: f64 = 1.2;
 /// Strength of nodes at a flank, at least: a weak point has done its work when a crack has passed it, and one-sided neighborhoods
@@ -144,6 +149,12 @@ impl Fracture {
         self.law = law;
     }
 
+    /// Strength of each node in that of the material.
+    #[cfg(test)]
+    pub(super) fn strengths(&self) -> &[f64] {
+        &self.strengths
+    }
+
     /// The pieces of all cracks, oldest first.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
@@ -238,7 +249,18 @@ impl Fracture {
     fn is_shadowed(&self, ground: &Ground, moment: &Moment, place: DVec3) -> bool {
         let echo = ECHO * ground.h / waves(ground.shell, moment);
         let counts = |t: &Tip| t.alive || moment.time < t.ready + echo;
-        self.tips.iter().any(|t| counts(t) && t.at.distance(place) < TIP_SHADOW * ground.h)
+        let near = |t: &Tip| counts(t) && t.at.distance(place) < TIP_SHADOW * ground.h;
+        self.tips.iter().any(|t| near(t) || self.comes(ground, moment, t, place))
+    }
+
+    /// Whether a tip that has grown lately may be on its way to a place, or the news that it has come to its end.
+    fn comes(&self, ground: &Ground, moment: &Moment, tip: &Tip, place: DVec3) -> bool {
+        let way = place - tip.at;
+        let ahead = !tip.alive || way.dot(tip.direction) > 0.0;
+        let length = way.length();
+        let on_its_way = || moment.time < tip.ready + length / (CRACK_SPEED * shear_waves(ground.shell, moment));
+        let hidden = || ground.separated(tip.at + 0.15 * ground.h * tip.direction, place);
+        ahead && length < TIP_LEAD * ground.h && on_its_way() && !hidden()
     }
 
     fn grow(&self, ground: &Ground, k: usize, time: f64) -> Growth {
@@ -283,7 +305,9 @@ impl Fracture {
             let (to, ended) = ground.reach(start, way, 0.6 * ADVANCE * ground.h, &[]);
             Growth { piece: Piece::new(start, to, up, time), ended }
         };
-        Some(vec![arm(way), arm(-way)])
+        let arms = vec![arm(way), arm(-way)];
+        let nips = arms.iter().all(|a| a.ended) && ground.least_side(start, across) < LEAST_CUT;
+        (!nips).then_some(arms)
     }
 
     /// The nearest place on a crack and its direction there, if that is near.
@@ -300,8 +324,7 @@ impl Fracture {
 
     /// Takes new pieces and moves or makes their tips.
     fn take(&mut self, shell: &Shell, moment: &Moment, growing: Option<usize>, growths: Vec<Growth>) {
-        let sheet = shell.sheet();
-        let shear = (sheet.young / (2.0 * (1.0 + sheet.poisson) * moment.density)).sqrt();
+        let shear = shear_waves(shell, moment);
         let first = self.pieces.len();
         let count = growths.len();
         for (k, Growth { piece, ended }) in growths.into_iter().enumerate() {
@@ -394,6 +417,12 @@ impl Fracture {
         let frequency = highest_frequency(&mut part, &rest, &masses, shell.spacing());
         Opened { event, energy: after - before, step: STEP_FRACTION * 2.0 / frequency.max(f64::MIN_POSITIVE) }
     }
+}
+
+/// Speed of shear waves [m/s].
+fn shear_waves(shell: &Shell, moment: &Moment) -> f64 {
+    let sheet = shell.sheet();
+    (sheet.young / (2.0 * (1.0 + sheet.poisson) * moment.density)).sqrt()
 }
 
 /// Speed of membrane waves [m/s].

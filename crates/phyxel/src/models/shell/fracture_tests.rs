@@ -5,6 +5,7 @@ use super::cracks::Piece;
 use super::fracture::{Fracture, FractureLaw, Moment};
 use super::law::{Sheet, ShellLaw};
 use super::nodes::{NodeOptions, spread_nodes};
+use super::stiffening::Stiffening;
 use super::surface::TriangleSurface;
 use crate::random::Random;
 use glam::DVec3;
@@ -40,6 +41,14 @@ impl Pull {
         let fracture = Fracture::new(law, &shell, strengths);
         let velocities = vec![DVec3::ZERO; positions.len()];
         Self { shell, fracture, positions, velocities, masses, time: 0.0, dt, held: true }
+    }
+
+    /// Of a material that stiffens with strain.
+    fn stiffening(mut self, stiffening: Stiffening) -> Self {
+        self.shell = self.shell.with_stiffening(stiffening);
+        self.fracture = Fracture::new(LAW, &self.shell, self.fracture.strengths().to_vec());
+        self.dt /= (1.0 + 1.125 * stiffening.rise).sqrt();
+        self
     }
 
     fn step(&mut self) {
@@ -97,7 +106,12 @@ fn a_sheet_parts_from_its_weak_point_down_and_leaves_two_pieces() {
 
 #[test]
 fn breaking_keeps_momentum_and_forces_are_still_slopes() {
-    let mut pull = Pull::new(0.08, 1, LAW);
+    for stiffening in [Stiffening::default(), Stiffening { rise: 2.0, strain: 0.05 }] {
+        keeps_momentum(Pull::new(0.08, 1, LAW).stiffening(stiffening));
+    }
+}
+
+fn keeps_momentum(mut pull: Pull) {
     while pull.fracture.pieces().len() < 4 {
         pull.step();
     }

@@ -34,6 +34,8 @@ const SIGHT: f64 = 1.1;
 /// How far a crack reaches beyond the edge, and beyond another crack, in spacings.
 const BEYOND_EDGE: f64 = 0.6;
 const BEYOND_CRACK: f64 = 0.1;
+/// How far around a new crack nodes are counted, in spacings.
+const SIDE: f64 = 3.0;
 /// Step in which edges are looked for, in spacings.
 const LOOK_STEP: f64 = 0.1;
 
@@ -86,6 +88,15 @@ impl Ground<'_> {
         });
         let nearest = || self.grid.nearest(p).map_or(DVec3::Y, |(i, _)| self.shell.nodes.normals[i]);
         sum.try_normalize().unwrap_or_else(nearest)
+    }
+
+    /// Number of nodes around a place on the side of a line through it that has fewer, by the vector across the line.
+    pub fn least_side(&self, p: DVec3, across: DVec3) -> usize {
+        let mut sides = [0, 0];
+        self.grid.for_each_within(p, SIDE * self.h, |i, _| {
+            sides[usize::from((self.shell.nodes.positions[i] - p).dot(across) > 0.0)] += 1;
+        });
+        sides[0].min(sides[1])
     }
 
     /// The place moved along the normals onto the surface.

@@ -13,6 +13,7 @@ use super::boundary::Boundary;
 use super::fabric::Fabric;
 use super::fit::{ANGLE_PER_TURN, Fit, Kind, Rest};
 use super::network::{Network, Nodes};
+use super::stiffening::{BENT, Stiffening};
 use super::weights::IsotropicWeights;
 use glam::DVec3;
 
@@ -88,6 +89,10 @@ pub struct Energy {
     pub bending: Part,
     /// Curvature length of each fiber: its angle over this is its curvature [m].
     pub curvature_lengths: Vec<f64>,
+    /// Rise of the stiffness at large strain; 0: none.
+    pub rise: f64,
+    /// Per node: square of the strain in that of `Stiffening` per energy, of membrane and bending [1/J]; empty: stiffness stays.
+    pub per_energy: Vec<[f64; 2]>,
     /// Whether bending fades before an angle jumps; only for comparisons it does not.
     pub unguarded: bool,
     /// How well the two parts are balanced.
@@ -106,6 +111,8 @@ pub struct Fitted {
     pub(super) clamps: Vec<f64>,
     /// How the matter depends on direction and place; for the tensor laws.
     fabric: Fabric,
+    /// How stiffness depends on strain; for the tensor laws.
+    stiffening: Stiffening,
 }
 
 impl Fitted {
@@ -129,7 +136,8 @@ impl Fitted {
         let weights = (law == ShellLaw::Weights)
             .then(|| [false, true].map(|bending| IsotropicWeights::new(nodes, network, bending)));
         let (membrane, bending) = ((fits.0, membrane), (fits.1, bending));
-        Self { law, membrane, bending, weights, reports, clamps: Vec::new(), fabric: Fabric::default() }
+        let (fabric, stiffening) = Default::default();
+        Self { law, membrane, bending, weights, reports, clamps: Vec::new(), fabric, stiffening }
     }
 
     /// Fits with given coefficients instead of balanced ones.
@@ -143,6 +151,7 @@ impl Fitted {
             reports: Default::default(),
             clamps: Vec::new(),
             fabric: Fabric::default(),
+            stiffening: Stiffening::default(),
         }
     }
 
@@ -154,6 +163,16 @@ impl Fitted {
     /// Makes the matter depend on direction and place.
     pub fn set_fabric(&mut self, fabric: Fabric) {
         self.fabric = fabric;
+    }
+
+    /// Makes stiffness depend on strain; for the tensor laws.
+    pub fn set_stiffening(&mut self, stiffening: Stiffening) {
+        self.stiffening = stiffening;
+    }
+
+    /// How stiffness depends on strain.
+    pub fn stiffening(&self) -> Stiffening {
+        self.stiffening
     }
 
     /// How the matter depends on direction and place.
@@ -173,6 +192,21 @@ impl Fitted {
         let mut parts = parts.map(|(stiffness, fit)| moduli(stiffness, sheet.poisson).map(|m| fit.areas[i] * m));
         parts[1] = parts[1].map(|m| m * self.clamps.get(i).unwrap_or(&1.0));
         parts
+    }
+
+    /// Square of the strain of node `i` in that of `Stiffening` per energy, of membrane and bending [1/J]; of the tensor laws.
+    pub(super) fn per_energy(&self, sheet: &Sheet, i: usize) -> [f64; 2] {
+        let scale = self.stiffening.strain * self.stiffening.strain;
+        if !self.stiffening.is_active() || scale <= 0.0 {
+            return [0.0; 2];
+        }
+        let thickness = self.fabric.thickness(i);
+        let stiffness = self.fabric.stiffness(i) * thickness;
+        // Energies of a simple pull and of a bend that is free across, over the squares of strain and curvature.
+        let [pull, bend] = self.node_stiffness(sheet, i).map(|[mean, _]| 0.25 * (1.0 - sheet.poisson) * mean);
+        let outer = 0.5 * sheet.thickness * thickness;
+        let per = [1.0 / (pull * stiffness), BENT * outer * outer / (bend * stiffness * thickness * thickness)];
+        per.map(|per| if per.is_finite() { per / scale } else { 0.0 })
     }
 
     /// What the fibers of node `i` do in membrane and bending; of the tensor laws.
@@ -210,7 +244,12 @@ impl Fitted {
         for (stiffness, clamp) in bending.nodes.iter_mut().zip(&self.clamps) {
             *stiffness = stiffness.map(|s| s * clamp);
         }
-        Energy { membrane, bending, curvature_lengths, unguarded: false, reports: self.reports }
+        let tensors = matches!(self.law, ShellLaw::Tensor | ShellLaw::Unbalanced);
+        let (rise, per_energy) = match tensors && self.stiffening.is_active() {
+            true => (self.stiffening.rise, (0..network.len()).map(|i| self.per_energy(sheet, i)).collect()),
+            false => (0.0, Vec::new()),
+        };
+        Energy { membrane, bending, curvature_lengths, rise, per_energy, unguarded: false, reports: self.reports }
     }
 
     fn fitted(&self, stiffness: f64, poisson: f64, bends: bool, nodes: &Nodes, network: &Network) -> Part {

@@ -30,6 +30,7 @@ pub mod plastic;
 pub mod pressure;
 mod rebuild;
 mod stepping;
+pub mod stiffening;
 pub mod surface;
 mod time_step;
 mod triangles;

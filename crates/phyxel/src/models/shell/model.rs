@@ -10,6 +10,7 @@ use super::loads::GasState;
 use super::network::{Nodes, frame};
 use super::plastic::ShellFlow;
 use super::stepping::ImplicitPart;
+use super::stiffening::Stiffening;
 use crate::models::mls::damping::RigidMotion;
 use crate::points::Points;
 use crate::scene::MaterialSpec;
@@ -50,6 +51,8 @@ pub struct ShellBody {
     pub friction: f64,
     /// How its matter depends on direction and place.
     pub fabric: Fabric,
+    /// How its stiffness depends on strain.
+    pub stiffening: Stiffening,
 }
 
 /// What an event may change of a shell.
@@ -156,7 +159,7 @@ impl ShellModel {
     /// Builds networks and energies.
     pub fn new(bodies: Vec<ShellBody>, points: &Points) -> Self {
         let part = |b: ShellBody| {
-            let mut shell = Shell::new(b.nodes, b.law, b.sheet).with_fabric(b.fabric);
+            let mut shell = Shell::new(b.nodes, b.law, b.sheet).with_fabric(b.fabric).with_stiffening(b.stiffening);
             let step = shell.time_step(&points.masses[b.range.clone()]);
             let breaks = b.fracture.is_active();
             let fracture = breaks.then(|| Fracture::new(b.fracture, &shell, b.strengths));
@@ -273,11 +276,13 @@ impl ShellModel {
         Some(CONTACT * mass / (part.step * part.step))
     }
 
-    /// Longest step now [s]; stretch stiffens a shell. Infinite when there is none.
+    /// Longest step now [s]; stretch stiffens a shell, and so may its material. Infinite when there is none.
     pub fn stable_time_step(&self) -> f64 {
         let step = |part: &Part| {
-            let stretch = part.shell.extremes().max_stretch.clamp(1.0, 100.0);
-            let alone = part.step / (0.5 * (3.0 * stretch * stretch - 1.0)).sqrt();
+            let extremes = part.shell.extremes();
+            let stretch = extremes.max_stretch.clamp(1.0, 100.0);
+            let stiffer = extremes.stiffness.max(1.0);
+            let alone = part.step / (0.5 * (3.0 * stretch * stretch - 1.0) * stiffer).sqrt();
             alone / (1.0 + part.gas.rate2 * alone * alone).sqrt()
         };
         self.parts.iter().map(step).fold(f64::INFINITY, f64::min)

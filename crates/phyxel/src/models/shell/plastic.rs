@@ -138,6 +138,14 @@ impl ShellFlow {
         [1.0 / (1.0 - self.poisson), 1.0 / (1.0 + self.poisson)]
     }
 
+    /// Whether a plain fit of strain and one of curvature [1/m] are surely below the least yield strain; rounding aside.
+    pub(super) fn stays_elastic(&self, [strain, curvature]: [DVec3; 2]) -> bool {
+        let softest = if self.hardening < 0.0 { LEAST_YIELD } else { 1.0 };
+        let least = (1.0 - 1e-6) * softest * self.yield_strain;
+        let below = |e: DVec3| equivalent(self.stress(e)) < least;
+        below(strain) && below(curvature * (0.5 * self.thickness))
+    }
+
     /// What of the elastic strain (mean, deviator, shear) becomes plastic, a `part` of it at most and never so much that it
     /// falls below the yield strain; None where it does not yield. Plane stress, von Mises: f² = p² + 3 (d² + s²) is the square
     /// of the stress in a simple pull, and the flow is along its gradient (p, 3 d, 3 s), taken at the end.
@@ -149,25 +157,27 @@ impl ShellFlow {
         }
         let [mean, deviator] = self.moduli();
         let goal = (size * (1.0 - part)).max(self.yield_strain);
-        let after = |flow: f64| {
-            let shrunk = 1.0 / (1.0 + 3.0 * flow * deviator);
-            DVec3::new(stress.x / (1.0 + flow * mean), stress.y * shrunk, stress.z * shrunk)
-        };
-        // f falls from `size` at 0 and is between these two: halving finds the goal wherever it lies.
-        let slowest = mean.min(3.0 * deviator);
-        let (mut low, mut high) = (0.0, (size / goal - 1.0) / slowest);
-        for _ in 0..HALVINGS {
-            let middle = 0.5 * (low + high);
-            if equivalent(after(middle)) > goal { low = middle } else { high = middle }
+        let wanted = goal * goal * (1.0 + SPARED);
+        let (mut flow, mut left) = (0.0, stress);
+        // f² falls with the flow and is convex: from 0 on Newton's method comes to the goal from above, and never below the yield strain.
+        for _ in 0..MOST_ROUNDS {
+            let shrunk = [1.0 / (1.0 + flow * mean), 1.0 / (1.0 + 3.0 * flow * deviator)];
+            left = stress * DVec3::new(shrunk[0], shrunk[1], shrunk[1]);
+            let (even, uneven) = (left.x * left.x, 3.0 * (left.y * left.y + left.z * left.z));
+            let over = even + uneven - wanted;
+            if over <= 0.1 * SPARED * wanted {
+                break;
+            }
+            flow += over / (2.0 * mean * shrunk[0] * even + 6.0 * deviator * shrunk[1] * uneven);
         }
-        // Never below the yield strain.
-        let left = after(low);
-        Some(low * DVec3::new(left.x, 3.0 * left.y, 3.0 * left.z))
+        Some(flow * DVec3::new(left.x, 3.0 * left.y, 3.0 * left.z))
     }
 }
 
-/// Steps of the search for the amount of flow: to a millionth of what is possible.
-const HALVINGS: usize = 20;
+/// Rounds of the search for the amount of flow, at most; from strains a thousand times too large some thirty are needed, else three.
+const MOST_ROUNDS: usize = 60;
+/// Part of the square of the stress by which it stays above the goal.
+const SPARED: f64 = 1e-9;
 
 /// Stress of a simple pull that yields as early.
 fn equivalent(stress: DVec3) -> f64 {

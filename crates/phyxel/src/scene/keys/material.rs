@@ -214,6 +214,18 @@ pub(in crate::scene) static MATERIAL: Section = Section {
             "Rise of the yield stress of an embedded body or a shell per plastic strain, both as von Mises measures them; of a shell, by the plastic strain of the most strained fiber of a node; negative: it softens.",
         ),
         absent(
+            "stiffening",
+            Kind::Quantity(D::NONE, Range::Between(-0.8, 1e3)),
+            "0: stiffness stays",
+            "How the elastic stiffness of a shell depends on strain: its stress at a strain s is 1 + `stiffening` s² / (s² + `stiffening_strain`²) times that of `young`; negative: it softens. s is the Green strain of a simple pull, else that of one with the same energy; in bending that at 0.77 of half the thickness.",
+        ),
+        absent(
+            "stiffening_strain",
+            Kind::Quantity(D::NONE, Range::Above(0.0, 1e3)),
+            "with `stiffening` it must be given",
+            "Strain at which half of `stiffening` is there.",
+        ),
+        absent(
             "break_bending",
             Kind::Quantity(D::NONE, Range::Above(0.0, 1e3)),
             "never",
@@ -281,6 +293,8 @@ const EVENT_SET_NOT: &[(&str, &str)] = &[
     ("law", "an event cannot change the law of a shell"),
     ("break_strain", "an event cannot change what a shell bears"),
     ("hardening", "an event cannot change how a body hardens"),
+    ("stiffening", "an event cannot change how a shell stiffens"),
+    ("stiffening_strain", "an event cannot change how a shell stiffens"),
     ("break_bending", "an event cannot change what a shell bears"),
     ("microcracks", "an event cannot change what a shell bears"),
     ("fatigue", "an event cannot change what a shell bears"),

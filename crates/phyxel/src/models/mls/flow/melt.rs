@@ -38,7 +38,7 @@ pub(crate) const SPIN_SLACK: f64 = 1e-4;
 /// Strength of the viscous control.
 pub(crate) const CONTROL: f64 = 0.2;
 /// Points nearer than this many spacings are pushed apart ...
-pub(crate) const NEAR: f64 = 0.75;
+pub(crate) const NEAR: f64 = 0.9;
 /// ... by this part of the pressure stiffness.
 pub(crate) const NEAR_STIFFNESS: f64 = 0.05;
 

@@ -3,6 +3,7 @@
 use super::evaluate::{Fitted, Stress};
 use super::{CHUNK, Engine};
 use crate::models::shell::lanes::{LANES, Lane};
+use crate::models::shell::stiffening;
 
 impl Engine {
     /// Energy of node `i` at what the last `measure` saw, with the rest lengths and angles of now [J].
@@ -29,13 +30,15 @@ impl Engine {
             bending.add(&groups[k].bending, curvature);
         }
         let (membrane, bending) = (Stress::new(&membrane, center.membrane), Stress::new(&bending, center.bending));
-        let mut residual = Lane::<false>::ZERO;
+        let mut residuals = [Lane::<false>::ZERO; 2];
         for k in 0..groups.len() {
             let [strain, curvature] = values(k);
-            membrane.derivative(&groups[k].membrane, strain, &mut residual);
-            bending.derivative(&groups[k].bending, curvature, &mut residual);
+            membrane.derivative(&groups[k].membrane, strain, &mut residuals[0]);
+            bending.derivative(&groups[k].bending, curvature, &mut residuals[1]);
         }
-        membrane.energy + bending.energy + 0.5 * residual.sum()
+        let plain = [membrane.energy + 0.5 * residuals[0].sum(), bending.energy + 0.5 * residuals[1].sum()];
+        let stiffened = |k: usize| stiffening::energy(self.rise, center.per_energy[k], plain[k]);
+        stiffened(0) + stiffened(1)
     }
 
     /// Energy that went when the rest state of the fibers of some nodes became another [J].

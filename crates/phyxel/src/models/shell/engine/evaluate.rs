@@ -5,6 +5,7 @@ use super::{Own, ShellExtremes};
 use crate::models::shell::lanes::{LANES, Lane, Stored, Vector};
 use crate::models::shell::measure::{Angles, Lengths, Splines};
 use crate::models::shell::network::{MOST_FIBERS, MOST_NEIGHBORS};
+use crate::models::shell::stiffening;
 use glam::DVec3;
 
 /// Most groups of four fibers per center.
@@ -30,6 +31,17 @@ struct Scratch<const W: bool> {
     d: [DVec3; MOST_NEIGHBORS],
 }
 
+/// Largest values of a chunk.
+#[derive(Default)]
+struct Largest<const W: bool> {
+    /// Of strain by absolute value.
+    strain: Lane<W>,
+    /// Of strain.
+    stretch: Lane<W>,
+    /// Of the factor by which matter has become stiffer.
+    stiffness: f64,
+}
+
 /// The fitted tensor and the plain fit of one part of the energy.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Fitted<const W: bool> {
@@ -49,6 +61,8 @@ impl<const W: bool> Fitted<W> {
 pub(super) struct Stress<const W: bool> {
     plain: Vector<W>,
     stress: Vector<W>,
+    /// The plain fit.
+    pub(super) fit: DVec3,
     pub(super) energy: f64,
 }
 
@@ -57,7 +71,7 @@ impl<const W: bool> Stress<W> {
     pub(super) fn new(fitted: &Fitted<W>, [mean, deviator]: [f64; 2]) -> Self {
         let (e, plain) = (fitted.tensor.sum(), fitted.plain.sum());
         let stress = DVec3::new(mean * e.x, deviator * e.y, deviator * e.z);
-        Self { plain: Vector::splat(plain), stress: Vector::splat(stress), energy: 0.5 * e.dot(stress) }
+        Self { plain: Vector::splat(plain), stress: Vector::splat(stress), fit: plain, energy: 0.5 * e.dot(stress) }
     }
 
     /// Derivative of the energy by what the fibers measure; adds the residual's energy.
@@ -76,6 +90,7 @@ pub(super) struct Packed<'a> {
     pub(super) neighbors: &'a [u32],
     pub(super) groups: &'a [Group],
     pub(super) floor: f64,
+    pub(super) rise: f64,
     pub(super) positions: &'a [DVec3],
 }
 
@@ -122,7 +137,7 @@ pub(super) fn measure_chunk_wide(chunk: Chunk) {
 pub(super) fn measure_chunk<const W: bool>(chunk: Chunk) {
     let Chunk { packed, centers, pulls, own, seen, guards, extremes } = chunk;
     let mut scratch = Scratch { measured: [Measured::<W>::default(); MOST_GROUPS], d: [DVec3::ZERO; MOST_NEIGHBORS] };
-    let (mut largest, mut place, mut group) = ([Lane::<W>::ZERO; 2], 0, 0);
+    let (mut largest, mut place, mut group) = (Largest::<W>::default(), 0, 0);
     for (center, own) in centers.iter().zip(own) {
         let count = usize::from(center.neighbors);
         *own = measure_center(packed, center, &mut pulls[place..place + count], &mut scratch, &mut largest);
@@ -134,7 +149,11 @@ pub(super) fn measure_chunk<const W: bool>(chunk: Chunk) {
         }
     }
     let fold = |lane: Lane<W>| lane.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m });
-    *extremes = ShellExtremes { max_strain: fold(largest[0]), max_stretch: (1.0 + 2.0 * fold(largest[1])).sqrt() };
+    *extremes = ShellExtremes {
+        max_strain: fold(largest.strain),
+        max_stretch: (1.0 + 2.0 * fold(largest.stretch)).sqrt(),
+        stiffness: largest.stiffness.max(1.0),
+    };
 }
 
 #[inline(always)]
@@ -143,7 +162,7 @@ fn measure_center<const W: bool>(
     center: &Center,
     pulls: &mut [DVec3],
     scratch: &mut Scratch<W>,
-    largest: &mut [Lane<W>; 2],
+    largest: &mut Largest<W>,
 ) -> Own {
     let list = &packed.neighbors[center.first as usize..][..usize::from(center.neighbors)];
     let groups = &packed.groups[center.first_group as usize..][..usize::from(center.groups)];
@@ -161,19 +180,24 @@ fn measure_center<const W: bool>(
         membrane.add(&group.membrane, out.strain);
         bending.add(&group.bending, out.curvature);
         strain = strain.max(out.seen.abs());
-        largest[1] = largest[1].max(out.seen);
+        largest.stretch = largest.stretch.max(out.seen);
     }
-    largest[0] = largest[0].max(strain);
+    largest.strain = largest.strain.max(strain);
     let strain = [strain.0.iter().fold(0.0, |m: f64, &x| if x > m { x } else { m }), membrane.plain.x.sum()];
     let membrane = Stress::new(&membrane, center.membrane);
     let bending = Stress::new(&bending, center.bending);
+    let factors = match packed.rise == 0.0 {
+        true => [1.0; 2],
+        false => stiffened(packed.rise, center, [&membrane, &bending], groups, measured, &mut largest.stiffness),
+    };
+    let [stiffer, stiffer_bent] = factors.map(Lane::<W>::splat);
     let mut energies = [Lane::<W>::ZERO; 2];
     let mut turn = Vector::<W>::default();
     pulls.fill(DVec3::ZERO);
     for (group, m) in groups.iter().zip(measured.iter()) {
         let [mut stretch, mut bend] = m.slopes;
-        stretch = stretch * membrane.derivative(&group.membrane, m.strain, &mut energies[0]);
-        bend = bend * bending.derivative(&group.bending, m.curvature, &mut energies[1]);
+        stretch = stretch * membrane.derivative(&group.membrane, m.strain, &mut energies[0]) * stiffer;
+        bend = bend * bending.derivative(&group.bending, m.curvature, &mut energies[1]) * stiffer_bent;
         turn += m.angles.normal * bend;
         for end in 0..2 {
             let pull = m.lengths.ends[end] * stretch + m.angles.ends[end] * bend;
@@ -183,8 +207,33 @@ fn measure_center<const W: bool>(
         }
     }
     add_turn(d, center.closed, turn.sum(), pulls);
-    let energy = [membrane.energy + 0.5 * energies[0].sum(), bending.energy + 0.5 * energies[1].sum()];
-    Own { force: -pulls.iter().sum::<DVec3>(), energy, strain }
+    let mut energy = [membrane.energy + 0.5 * energies[0].sum(), bending.energy + 0.5 * energies[1].sum()];
+    if packed.rise != 0.0 {
+        (0..2).for_each(|k| energy[k] = stiffening::energy(packed.rise, center.per_energy[k], energy[k]));
+    }
+    Own { force: -pulls.iter().sum::<DVec3>(), energy, strain, plain: [membrane.fit, bending.fit] }
+}
+
+/// Factors on the derivatives of stretching and bending where stiffness depends on strain.
+#[inline(always)]
+fn stiffened<const W: bool>(
+    rise: f64,
+    center: &Center,
+    stress: [&Stress<W>; 2],
+    groups: &[Group],
+    measured: &[Measured<W>],
+    stiffest: &mut f64,
+) -> [f64; 2] {
+    let mut residuals = [Lane::<W>::ZERO; 2];
+    for (group, m) in groups.iter().zip(measured) {
+        stress[0].derivative(&group.membrane, m.strain, &mut residuals[0]);
+        stress[1].derivative(&group.bending, m.curvature, &mut residuals[1]);
+    }
+    let x = |k: usize| center.per_energy[k] * (stress[k].energy + 0.5 * residuals[k].sum());
+    [0, 1].map(|k| {
+        *stiffest = stiffest.max(stiffening::stiffest(rise, x(k)));
+        stiffening::secant(rise, x(k))
+    })
 }
 
 impl<const W: bool> Measured<W> {

@@ -35,19 +35,27 @@ impl Engine {
     fn decide(&mut self, law: &ShellFlow, part: f64) {
         self.flows.resize(self.centers.len(), NodeFlow::default());
         let (groups, originals, stride) = (&self.groups, &self.originals, self.group_stride);
-        let looks = self.seen.par_chunks(stride).zip(self.guards.par_chunks(stride));
+        let looks = self.seen.par_chunks(stride).zip(self.guards.par_chunks(stride)).zip(self.own.par_chunks(CHUNK));
         let tasks = self.flows.par_chunks_mut(CHUNK).zip(self.centers.par_chunks(CHUNK)).zip(looks);
-        tasks.for_each(|((flows, centers), (seen, guards))| {
+        tasks.for_each(|((flows, centers), ((seen, guards), own))| {
             let mut place = 0;
-            for (flow, center) in flows.iter_mut().zip(centers) {
+            for ((flow, center), own) in flows.iter_mut().zip(centers).zip(own) {
+                let groups_before = place;
+                place += usize::from(center.groups);
+                let single = [center.membrane[1] <= 0.0, center.bending[1] <= 0.0];
+                // Nearly always nothing flows, and the fits that the forces came from say so.
+                if law.stays_elastic(own.plain) {
+                    *flow = NodeFlow { single, ..NodeFlow::default() };
+                    continue;
+                }
                 let look = Look {
+                    plain: own.plain,
                     groups: &groups[center.group_range()],
                     originals: &originals[center.group_range()],
-                    seen: &seen[place..],
-                    guards: &guards[place..],
+                    seen: &seen[groups_before..],
+                    guards: &guards[groups_before..],
                 };
                 *flow = look.decide(center, law, part);
-                place += usize::from(center.groups);
             }
         });
     }
@@ -77,20 +85,12 @@ impl Engine {
 
 /// The fibers of one node and what was measured of them.
 struct Look<'a> {
+    /// Plain fits of strain and curvature.
+    plain: [DVec3; 2],
     groups: &'a [Group],
     originals: &'a [[Stored; 3]],
     seen: &'a [[Stored; 2]],
     guards: &'a [Stored],
-}
-
-/// One part of the energy of a node: what its fibers measure.
-struct Part {
-    /// The plain fit, by which matter yields.
-    plain: DVec3,
-    /// The tensor of the energy.
-    tensor: DVec3,
-    /// Whether all that counts is known.
-    known: bool,
 }
 
 impl Look<'_> {
@@ -104,19 +104,22 @@ impl Look<'_> {
         self.seen[g][0].0[k].powi(2) * self.groups[g].inverse_rest2.0[k]
     }
 
-    fn part(&self, term: impl Fn(&Group, usize) -> FiberTerm, value: impl Fn(usize, usize) -> Option<f64>) -> Part {
-        let mut part = Part { plain: DVec3::ZERO, tensor: DVec3::ZERO, known: true };
+    /// The tensor of the energy; None where the value of a fiber that counts is not known.
+    fn tensor(
+        &self,
+        term: impl Fn(&Group, usize) -> FiberTerm,
+        value: impl Fn(usize, usize) -> Option<f64>,
+    ) -> Option<DVec3> {
+        let mut tensor = DVec3::ZERO;
         for (g, k) in self.fibers() {
             let term = term(&self.groups[g], k);
             match value(g, k) {
-                Some(value) => {
-                    part.plain += term.plain * value;
-                    part.tensor += term.tensor * value;
-                }
-                None => part.known &= term.plain == DVec3::ZERO,
+                Some(value) => tensor += term.tensor * value,
+                None if term.plain == DVec3::ZERO => {}
+                None => return None,
             }
         }
-        part
+        Some(tensor)
     }
 
     fn decide(&self, center: &Center, law: &ShellFlow, part: f64) -> NodeFlow {
@@ -125,21 +128,22 @@ impl Look<'_> {
         let stretching = |group: &Group, k: usize| group.membrane.get(k);
         let bending = |group: &Group, k: usize| group.bending.get(k);
         if !flow.single[0] {
-            let strain = self.part(stretching, |g, k| Some(0.5 * self.stretch2(g, k) - 0.5));
             let room = |g: usize, k: usize, added: f64| {
                 let rest = self.groups[g].rest_lengths.0[k] / self.originals[g][0].0[k];
                 law.room_of_length(rest, self.stretch2(g, k), added)
             };
             let plastic = |g: usize, k: usize| self.groups[g].rest_lengths.0[k] / self.originals[g][0].0[k] - 1.0;
-            let increment = self.hardened(law, plastic).increment(part, strain.plain);
-            flow.strain = increment.and_then(|i| self.bounded(i, center.membrane, strain.tensor, stretching, room));
+            flow.strain = self.hardened(law, plastic).increment(part, self.plain[0]).and_then(|increment| {
+                let tensor = self.tensor(stretching, |g, k| Some(0.5 * self.stretch2(g, k) - 0.5))?;
+                self.bounded(increment, center.membrane, tensor, stretching, room)
+            });
         }
         if !flow.single[1] {
             // An angle that is about to jump says nothing, and neither does a tensor with it.
-            let curvature = self.part(bending, |g, k| {
+            let value = |g: usize, k: usize| {
                 let (group, angle) = (&self.groups[g], self.seen[g][1].0[k]);
                 (self.guards[g].0[k] >= 1.0).then_some((angle - group.rest_angle.0[k]) * group.per_turn.0[k])
-            });
+            };
             let outer = 0.5 * law.thickness;
             let room = |g: usize, k: usize, added: f64| {
                 let [_, start, turn] = self.originals[g].map(|lane| lane.0[k]);
@@ -149,10 +153,11 @@ impl Look<'_> {
                 let [_, start, turn] = self.originals[g].map(|lane| lane.0[k]);
                 if turn > 0.0 { outer * (self.groups[g].rest_angle.0[k] - start) / turn } else { 0.0 }
             };
-            let hardened = self.hardened(law, plastic);
-            let increment = hardened.increment(part, curvature.plain * outer).filter(|_| curvature.known);
-            let increment = increment.map(|increment| increment / outer);
-            flow.curvature = increment.and_then(|i| self.bounded(i, center.bending, curvature.tensor, bending, room));
+            let increment = self.hardened(law, plastic).increment(part, self.plain[1] * outer);
+            flow.curvature = increment.and_then(|increment| {
+                let tensor = self.tensor(bending, value)?;
+                self.bounded(increment / outer, center.bending, tensor, bending, room)
+            });
         }
         flow
     }

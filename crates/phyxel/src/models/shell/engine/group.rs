@@ -48,6 +48,8 @@ pub(super) struct Center {
     /// Stiffness of mean and deviator, of membrane and bending [J].
     pub(super) membrane: [f64; 2],
     pub(super) bending: [f64; 2],
+    /// Square of the strain in that of `Stiffening` per energy, of membrane and bending [1/J]; 0: stiffness stays.
+    pub(super) per_energy: [f64; 2],
 }
 
 /// Up to four fibers of one center, before they are packed.

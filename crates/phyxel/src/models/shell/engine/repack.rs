@@ -31,6 +31,7 @@ impl Engine {
         for (i, center) in self.centers.iter_mut().enumerate() {
             center.first = source.network.starts[i];
             [center.membrane, center.bending] = source.fitted.node_stiffness(source.sheet, i);
+            center.per_energy = source.fitted.per_energy(source.sheet, i);
         }
         let mut states = states;
         for &i in changed {
@@ -140,7 +141,7 @@ impl Engine {
         let mut members: Vec<u32> = chosen.iter().flat_map(|&i| list(i)).chain(chosen).copied().collect();
         members.sort_unstable();
         members.dedup();
-        let mut part = Self { floor: self.floor, portable: self.portable, ..Self::default() };
+        let mut part = Self { floor: self.floor, rise: self.rise, portable: self.portable, ..Self::default() };
         for (k, &i) in members.iter().enumerate() {
             let old = self.centers[i as usize];
             let (first, first_group) = (part.neighbors.len() as u32, part.groups.len() as u32);

@@ -14,6 +14,8 @@ pub(in crate::models::shell) struct CenterView<'a> {
     pub closed: bool,
     /// Stiffness of mean and deviator, of stretching and of bending [J].
     pub stiffness: [[f64; 2]; 2],
+    /// Square of the strain in that of `Stiffening` per energy, of both [1/J].
+    pub per_energy: [f64; 2],
 }
 
 /// One fiber's part of it.
@@ -44,6 +46,11 @@ impl Engine {
         self.floor
     }
 
+    /// Rise of the stiffness at large strain.
+    pub(in crate::models::shell) fn rise(&self) -> f64 {
+        self.rise
+    }
+
     /// Node `i`.
     pub(in crate::models::shell) fn center(&self, i: usize) -> CenterView<'_> {
         let center = &self.centers[i];
@@ -51,6 +58,7 @@ impl Engine {
             neighbors: &self.neighbors[center.first as usize..][..usize::from(center.neighbors)],
             closed: center.closed,
             stiffness: [center.membrane, center.bending],
+            per_energy: center.per_energy,
         }
     }
 

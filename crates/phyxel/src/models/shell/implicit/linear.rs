@@ -10,6 +10,7 @@ use crate::linalg::outer;
 use crate::models::mls::implicit::widest;
 use crate::models::shell::engine::wide_vectors;
 use crate::models::shell::lanes::{LANES, Lane};
+use crate::models::shell::stiffening;
 use crate::sparse::BlockMatrix;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -190,14 +191,15 @@ impl Center {
         let fibers: Vec<Measured> = engine.fibers(i).map(|f| Measured::new(f, &fan, engine.least_guard())).collect();
         let mut rows = Rows { members: center.neighbors.len() + 1, ..Rows::default() };
         self.chords.clear();
+        let stress = [0, 1].map(|kind| Stress::new(kind, center.stiffness[kind], &fibers));
+        let changes = [0, 1].map(|kind| Change::new(engine.rise(), center.per_energy[kind], &stress[kind], &fibers));
         for kind in 0..2 {
-            rows.add_tensor(kind, center.stiffness[kind], &fibers, &fan);
-            rows.add_residuals(kind, &fibers, &fan);
+            rows.add_tensor(&stress[kind], &changes[kind], &fibers, &fan);
+            rows.add_residuals(&stress[kind], &changes[kind], &fibers, &fan);
         }
-        let stress = Stress::new(center.stiffness[0], &fibers);
         for fiber in &fibers {
             // Derivative of the energy by strain; a taut fiber resists turning.
-            let pull = stress.pull(fiber);
+            let pull = stress[0].pull(fiber) * changes[0].root * changes[0].root;
             if pull > 0.0 {
                 rows.add_taut(fiber, pull);
                 self.chords.resize(center.neighbors.len(), DMat3::ZERO);
@@ -271,22 +273,69 @@ impl Measured {
     }
 }
 
-/// The stress of stretching of a node.
+/// The stress of stretching or bending of a node.
 struct Stress {
+    kind: usize,
+    stiffness: DVec3,
+    tensor: DVec3,
     stress: DVec3,
     plain: DVec3,
 }
 
+/// How the squares of a node change where stiffness depends on strain. With E = g(½ |r|²) for all its squares r, the second derivative is
+/// that of the vector √g' (r - lean r r·dr): more or less of what is strained already.
+struct Change {
+    /// √g'.
+    root: f64,
+    /// (1 - √(tangent / g')) / |r|² [1/J].
+    lean: f64,
+    /// Derivative of ½ |r|² by what each fiber measures; empty: nothing changes.
+    pulls: Vec<f64>,
+}
+
+impl Change {
+    fn new(rise: f64, per_energy: f64, stress: &Stress, fibers: &[Measured]) -> Self {
+        let twice = if rise * per_energy != 0.0 { stress.twice_energy(fibers) } else { 0.0 };
+        let x = 0.5 * per_energy * twice;
+        if !x.is_finite() || x <= 0.0 {
+            return Self { root: 1.0, lean: 0.0, pulls: Vec::new() };
+        }
+        let (secant, tangent) = (stiffening::secant(rise, x), stiffening::tangent(rise, x));
+        let lean = (1.0 - (tangent / secant).max(0.0).sqrt()) / twice;
+        Self { root: secant.sqrt(), lean, pulls: fibers.iter().map(|f| stress.pull(f)).collect() }
+    }
+
+    /// The share of fiber `k` in a square whose root is `value`, by its share without the change.
+    fn share(&self, value: f64, share: f64, k: usize) -> f64 {
+        match self.pulls.get(k) {
+            Some(pull) => self.root * (share - self.lean * value * pull),
+            None => share,
+        }
+    }
+}
+
 impl Stress {
-    fn new([mean, deviator]: [f64; 2], fibers: &[Measured]) -> Self {
-        let e: DVec3 = fibers.iter().map(|f| f.view.terms[0].tensor * f.values[0]).sum();
-        let plain = fibers.iter().map(|f| f.view.terms[0].plain * f.values[0]).sum();
-        Self { stress: DVec3::new(mean * e.x, deviator * e.y, deviator * e.z), plain }
+    fn new(kind: usize, [mean, deviator]: [f64; 2], fibers: &[Measured]) -> Self {
+        let tensor: DVec3 = fibers.iter().map(|f| f.view.terms[kind].tensor * f.values[kind]).sum();
+        let plain = fibers.iter().map(|f| f.view.terms[kind].plain * f.values[kind]).sum();
+        let stress = DVec3::new(mean * tensor.x, deviator * tensor.y, deviator * tensor.z);
+        Self { kind, stiffness: DVec3::new(mean, deviator, deviator), tensor, stress, plain }
+    }
+
+    /// What no tensor explains of a fiber.
+    fn residual(&self, fiber: &Measured) -> f64 {
+        fiber.values[self.kind] - fiber.view.terms[self.kind].response.dot(self.plain)
     }
 
     fn pull(&self, fiber: &Measured) -> f64 {
-        let term = &fiber.view.terms[0];
-        term.tensor.dot(self.stress) + term.residual * (fiber.values[0] - term.response.dot(self.plain))
+        let term = &fiber.view.terms[self.kind];
+        term.tensor.dot(self.stress) + term.residual * self.residual(fiber)
+    }
+
+    /// Twice the energy at the stiffness of small strain [J].
+    fn twice_energy(&self, fibers: &[Measured]) -> f64 {
+        let residual = |f: &Measured| f.view.terms[self.kind].residual * self.residual(f).powi(2);
+        self.tensor.dot(self.stress) + fibers.iter().map(residual).sum::<f64>()
     }
 }
 
@@ -324,23 +373,28 @@ impl Rows {
         close(row);
     }
 
-    fn add_tensor(&mut self, kind: usize, [mean, deviator]: [f64; 2], fibers: &[Measured], fan: &Fan) {
-        for (component, stiffness) in [mean, deviator, deviator].into_iter().enumerate() {
+    fn add_tensor(&mut self, stress: &Stress, change: &Change, fibers: &[Measured], fan: &Fan) {
+        let kind = stress.kind;
+        for (component, stiffness) in stress.stiffness.to_array().into_iter().enumerate() {
             if stiffness > 0.0 {
                 let root = stiffness.sqrt();
-                self.add(kind, fibers, fan, |k| root * fibers[k].view.terms[kind].tensor[component]);
+                let value = root * stress.tensor[component];
+                let weight = |k: usize| change.share(value, root * fibers[k].view.terms[kind].tensor[component], k);
+                self.add(kind, fibers, fan, weight);
             }
         }
     }
 
-    fn add_residuals(&mut self, kind: usize, fibers: &[Measured], fan: &Fan) {
+    fn add_residuals(&mut self, stress: &Stress, change: &Change, fibers: &[Measured], fan: &Fan) {
+        let kind = stress.kind;
         for (j, own) in fibers.iter().enumerate() {
             let term = own.view.terms[kind];
             if term.residual > 0.0 {
                 let root = term.residual.sqrt();
+                let value = root * stress.residual(own);
                 let weight = |k: usize| {
                     let explained = term.response.dot(fibers[k].view.terms[kind].plain);
-                    root * (f64::from(u8::from(j == k)) - explained)
+                    change.share(value, root * (f64::from(u8::from(j == k)) - explained), k)
                 };
                 self.add(kind, fibers, fan, weight);
             }

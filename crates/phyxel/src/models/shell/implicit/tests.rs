@@ -3,6 +3,7 @@
 use super::*;
 use crate::models::shell::law::{Sheet, ShellLaw};
 use crate::models::shell::nodes::{NodeOptions, spread_nodes};
+use crate::models::shell::stiffening::Stiffening;
 use crate::models::shell::surface::TriangleSurface;
 use crate::random::Random;
 
@@ -69,9 +70,43 @@ fn at_rest_the_stiffness_is_the_slope_of_the_forces() {
 }
 
 #[test]
+fn the_stiffness_follows_that_of_a_material_that_stiffens_or_softens() {
+    for stiffening in [Stiffening { rise: 4.0, strain: 0.1 }, Stiffening { rise: -0.7, strain: 0.1 }] {
+        let mut flying = Flying::new(Sheet { young: 1e6, poisson: 0.3, thickness: 0.01 }, 0.06);
+        flying.shell = flying.shell.with_stiffening(stiffening);
+        let n = flying.positions.len();
+        let (mut linear, mut matrix) = Linearization::new(flying.shell.engine());
+        // A pull to 1.1 times the length, and more of it.
+        let across = (1.0f64 - 0.3 * 0.21).sqrt();
+        let at = |stretch: f64| -> Vec<DVec3> {
+            flying.positions.iter().map(|p| *p * DVec3::new(stretch, 1.0, across)).collect()
+        };
+        let (here, step) = (at(1.1), 1e-4);
+        let along: Vec<DVec3> = flying.positions.iter().map(|p| p.x * DVec3::X).collect();
+        let (ahead, behind) = (at(1.1 + step), at(1.1 - step));
+        linear.measure(flying.shell.engine(), &here);
+        linear.assemble(1.0, &vec![DMat3::ZERO; n], &mut matrix);
+        let mut product = vec![DVec3::ZERO; n];
+        matrix.product(&along, &mut product);
+        let mut pull = |positions: &[DVec3]| {
+            let mut out = vec![DVec3::ZERO; n];
+            flying.shell.measure(positions);
+            flying.shell.add_forces(&mut out);
+            -dot(&out, &along)
+        };
+        let slope = (pull(&ahead) - pull(&behind)) / (2.0 * step);
+        let ratio = dot(&product, &along) / slope;
+        // Fibers that are pushed together across the pull are not counted.
+        assert!((0.97..1.15).contains(&ratio), "{stiffening:?}: {ratio}");
+    }
+}
+
+#[test]
 fn a_wild_foil_only_loses_energy() {
-    for dt in [1e-4, 2e-3, 2e-2] {
+    let stiffening = Stiffening { rise: 10.0, strain: 0.01 };
+    for (dt, stiffening) in [(1e-4, None), (2e-3, None), (2e-2, None), (2e-3, Some(stiffening))] {
         let mut flying = Flying::new(FOIL, 0.05);
+        flying.shell = flying.shell.with_stiffening(stiffening.unwrap_or_default());
         for (i, p) in flying.positions.iter_mut().enumerate() {
             *p += 0.02 * Random::new(7, i as u64).in_cube();
         }
