@@ -10,8 +10,12 @@ use std::ops::Range;
 pub struct Body {
     /// Name in the scene.
     pub name: String,
-    /// Its points in the table. Written at set-up.
+    /// Its points in the table. Written at set-up, and by `resample`.
     pub range: Range<usize>,
+    /// Places in the table that are kept for it: its points, then those not in use.
+    pub slots: Range<usize>,
+    /// Number of its points at the start; those behind them came by splitting.
+    pub sampled: usize,
     /// Current material; events change it.
     pub material: MaterialSpec,
     /// Melted or solid by an event, whatever its material says. Written by `apply_events`.

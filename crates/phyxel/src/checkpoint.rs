@@ -43,6 +43,8 @@ struct Header {
     lattice: usize,
     /// Length of the state of the embedded bodies [bytes].
     embedded: usize,
+    /// Length of the state of bodies whose points are split and joined [bytes].
+    resampled: usize,
     /// What pins that began late hold: pin, points, where they were [m].
     grips: Vec<(usize, Vec<u32>, Vec<DVec3>)>,
 }
@@ -90,7 +92,10 @@ impl Simulation for World {
         self.lattice.save(&mut lattice);
         let mut embedded = Vec::new();
         self.embedded.save(&mut embedded);
+        let mut resampled = Vec::new();
+        self.save_resampling(&mut resampled);
         let header = Header {
+            resampled: resampled.len(),
             embedded: embedded.len(),
             lattice: lattice.len(),
             shell: shell.len(),
@@ -126,6 +131,7 @@ impl Simulation for World {
         bytes.extend(surface);
         bytes.extend(shell.iter().flat_map(|x| x.to_le_bytes()));
         bytes.extend(lattice);
+        bytes.extend(resampled);
         bytes.extend(embedded);
         bytes
     }
@@ -140,7 +146,8 @@ impl Simulation for World {
         let tail = header
             .flow
             .checked_add(header.surface)
-            .and_then(|tail| tail.checked_add(shell?)?.checked_add(header.lattice)?.checked_add(header.embedded));
+            .and_then(|tail| tail.checked_add(shell?)?.checked_add(header.lattice)?.checked_add(header.embedded))
+            .and_then(|tail| tail.checked_add(header.resampled));
         let length = header.heat.checked_mul(8).and_then(|heat| heat.checked_add(vectors)?.checked_add(tail?));
         if length != Some(arrays.len()) || header.flowing.iter().any(|&b| b >= self.bodies.len()) {
             return Err(damaged("its length is wrong"));
@@ -150,7 +157,8 @@ impl Simulation for World {
         let (flow, rest) = rest.split_at(header.flow);
         let (surface, rest) = rest.split_at(header.surface);
         let (shell, rest) = rest.split_at(8 * header.shell);
-        let (lattice, embedded) = rest.split_at(header.lattice);
+        let (lattice, rest) = rest.split_at(header.lattice);
+        let (resampled, embedded) = rest.split_at(header.resampled);
         self.time = header.time;
         self.frame = header.frame;
         self.substeps = header.substeps;
@@ -212,6 +220,9 @@ impl Simulation for World {
         }
         if self.lattice.load(lattice).is_none() {
             return Err(damaged("its lattices do not fit the scene"));
+        }
+        if self.load_resampling(resampled).is_none() {
+            return Err(damaged("the points of its resampled bodies do not fit the scene"));
         }
         if self.embedded.load(embedded).is_none() {
             return Err(damaged("its embedded bodies do not fit the scene"));

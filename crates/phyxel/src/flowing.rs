@@ -40,7 +40,12 @@ impl World {
     fn start_embedded(&mut self, sound: f64) {
         let embedded = self.bodies.iter().enumerate().filter(|(_, b)| b.material.embedded.is_some());
         let bodies: Vec<EmbeddedBody> = embedded
-            .map(|(b, body)| EmbeddedBody { body: b, range: body.range.clone(), material: body.material.clone() })
+            .map(|(b, body)| EmbeddedBody {
+                body: b,
+                range: body.range.clone(),
+                slots_end: body.slots.end,
+                material: body.material.clone(),
+            })
             .collect();
         self.embedded = EmbeddedModel::new(&bodies, &self.points, sound);
         for body in bodies {

@@ -48,6 +48,7 @@ mod flowing;
 mod groups;
 mod lattice_step;
 pub mod pins;
+mod resampling;
 mod setup;
 mod shell_step;
 #[cfg(test)]

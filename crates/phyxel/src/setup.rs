@@ -110,13 +110,14 @@ impl World {
             .iter()
             .zip(&sampled)
             .map(|(body, one)| MlsBody {
-                range: body.range.clone(),
+                range: body.slots.clone(),
                 material: &body.material,
                 patches: &one.patches,
                 rotation: one.pose.rotation,
             })
             .collect();
         let mut mls = MlsModel::new(&points, &mls_bodies, scene.precision)?;
+        bodies.iter().for_each(|b| (b.range.end..b.slots.end).for_each(|i| points.clear(i)));
         let mut shells = ShellModel::new(shell_bodies, &points);
         shells.ranges().for_each(|(b, _)| mls.retire(b));
         lattice_bodies.iter().for_each(|l| mls.retire(l.body));
@@ -308,8 +309,11 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
     });
     let surface = ContactSurface::Solid(Arc::new(Placed::new(built.shape.clone(), pose)));
     let sampled = Sampled { patches: patches.collect(), surfels, skin: solid_skin(spec, built), pose, surface };
+    let slots = range.start..range.end + add_spare(b, spec, range.clone(), points);
     let body = Body {
         name: spec.name.clone(),
+        slots,
+        sampled: range.len(),
         range,
         material: spec.material.clone(),
         melted: None,
@@ -317,6 +321,23 @@ fn add_body(b: usize, scene: &Scene, built: &Built, points: &mut Points) -> Resu
         regions,
     };
     Ok((body, sampled))
+}
+
+/// Appends places for points that come by splitting; returns how many. At rest they are a copy of a part of the body, aside of it, so
+/// that nothing is degenerate where neighborhoods at rest are made.
+fn add_spare(b: usize, spec: &BodySpec, range: Range<usize>, points: &mut Points) -> usize {
+    let spare = ((spec.resample - 1.0) * range.len() as f64) as usize;
+    let size = Bounds::of(points.positions[range.clone()].iter().copied()).size().x;
+    let widest = points.spacings[range.clone()].iter().copied().fold(0.0, f64::max);
+    for k in 0..spare {
+        let from = range.start + k % range.len();
+        let aside = (1 + k / range.len()) as f64 * (size + 10.0 * widest);
+        let (mass, volume, spacing) = (points.masses[from], points.volumes[from], points.spacings[from]);
+        let at = points.rest_positions[from];
+        let i = points.push(b as u32, at, mass, volume, spacing);
+        points.rest_positions[i].x += aside;
+    }
+    spare
 }
 
 /// The regions of a body; the first is `all`.

@@ -28,6 +28,7 @@ const CHUNK: usize = 2048;
 impl World {
     /// Advances by one time step of at most `max_dt` [s] and returns its length.
     pub fn step(&mut self, max_dt: f64) -> Result<f64> {
+        self.phase("resampling", Self::resample_if_due);
         let dt = self.choose_time_step(max_dt);
         self.phase("events", Self::apply_events)?;
         self.phase("clamps", Self::clamp_pins);

@@ -277,7 +277,7 @@ impl World {
             angular: all.angular,
             mass: all.mass,
             volume,
-            points: self.points.len(),
+            points: self.bodies.iter().map(|b| b.range.len()).sum(),
             surfels: self.surfel_count(),
             pieces: self.all_pieces,
             max_speed: all.max_speed,

@@ -115,8 +115,14 @@ impl Colliders {
         colliders
     }
 
+    /// Contact radius of every point [m].
+    pub fn radii(&self) -> &[f64] {
+        &self.radii
+    }
+
     /// Sets the contact radius of every point [m].
     pub fn set_radii(&mut self, radii: Vec<f64>) {
+        self.seen.clear();
         self.chunk_radii = radii.chunks(CHUNK).map(|c| c.iter().copied().fold(0.0, f64::max)).collect();
         self.radii = radii;
     }

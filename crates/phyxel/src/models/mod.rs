@@ -3,6 +3,6 @@
 pub mod embedded;
 pub mod lattice;
 #[cfg(test)]
-mod meeting;
+pub(crate) mod meeting;
 pub mod mls;
 pub mod shell;

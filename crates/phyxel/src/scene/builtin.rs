@@ -77,6 +77,7 @@ const SCENES: &[(&str, &str)] = scenes![
     "bunny-on-rod",
     "gum-stretch",
     "putty-tear",
+    "pancake",
     "clay-lift",
     "candle",
     "lead-pour",

@@ -140,6 +140,8 @@ pub struct BodySpec {
     pub points: Option<usize>,
     /// How points fill the volume.
     pub sampling: Sampling,
+    /// Most points of an embedded body over those it starts with.
+    pub resample: f64,
     /// 2: a lattice in a plane; 3: in space.
     pub dimensions: u8,
     /// Solid or liquid at the start; has a meaning for lattices.

@@ -2,7 +2,7 @@
 
 use super::keys::SCENE;
 use super::patches::read_patches;
-use super::read_embedded::check_embedded;
+use super::read_embedded::{check_embedded, check_resample};
 use super::read_heat::{no_conductivity, read_air, read_heat};
 use super::read_lattice::{check_lattices, check_plane};
 use super::read_material::read_material;
@@ -197,6 +197,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
             "graded" => Sampling::Graded,
             _ => Sampling::Poisson,
         },
+        resample: table.number("resample")?,
         dimensions: table.count("dimensions")? as u8,
         phase: match table.choice("phase")? {
             "liquid" => Phase::Liquid,
@@ -212,6 +213,7 @@ fn read_body(table: &Table, scene: &Scene, shapes: &mut Shapes) -> Result<BodySp
         patches: Vec::new(),
     };
     check_plane(table, &body)?;
+    check_resample(table, &body)?;
     // Matter that melts below room temperature, such as ice, starts solid.
     let coldest = body.material.solidus.map_or(f64::INFINITY, |t| t - SOLID_BELOW);
     let temperature = table.number("temperature")?;

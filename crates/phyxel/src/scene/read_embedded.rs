@@ -1,7 +1,7 @@
 //! Reads what only embedded bodies have, and refuses what they cannot honor.
 
 use super::reader::Table;
-use super::{EmbeddedLaw, EmbeddedSpec, EventAction, MaterialSpec, ModelKind, Scene};
+use super::{BodySpec, EmbeddedLaw, EmbeddedSpec, EventAction, MaterialSpec, ModelKind, Scene, SurfaceKind};
 use crate::error::{Diagnostic, Result};
 
 /// Material keys that mean something for an embedded body.
@@ -78,9 +78,33 @@ pub(super) fn read_embedded_keys(table: &Table, material: &mut MaterialSpec) -> 
     Ok(())
 }
 
+/// What a body must be whose points are split and joined.
+pub(super) fn check_resample(table: &Table, body: &BodySpec) -> Result<()> {
+    let drawn = matches!(body.surface.kind, SurfaceKind::Mesh | SurfaceKind::Points | SurfaceKind::None);
+    let (what, hint) = match body.material.embedded {
+        _ if body.resample <= 1.0 => return Ok(()),
+        None => ("only embedded bodies are resampled", "model = \"embedded\", or leave it out"),
+        Some(own) if own.law == EmbeddedLaw::Published => {
+            ("the published law is not resampled", "leave one of both out")
+        }
+        _ if body.material.is_thermal() => ("a body that takes part in heat is not resampled", "leave one of both out"),
+        _ if !drawn => (
+            "surfels ride on the points of the start, not on those that come by splitting",
+            "surface = { kind = \"mesh\" }",
+        ),
+        _ => return Ok(()),
+    };
+    Err(table.fault_of("resample", what).hint(hint).into())
+}
+
 /// What events may change of an embedded body.
 pub(super) fn check_embedded(scene: &Scene) -> Result<()> {
     let embedded = |name: &str| scene.bodies.iter().any(|b| b.name == name && b.model == ModelKind::Embedded);
+    let others = scene.bodies.iter().any(|b| b.model != ModelKind::Embedded);
+    if let Some(b) = scene.bodies.iter().position(|b| b.resample > 1.0).filter(|_| others) {
+        let what = "a body that meets bodies of other models is not resampled: they know its points one by one";
+        return Err(Diagnostic::new(what).key(format!("body[{b}].resample")).hint("leave it out").into());
+    }
     for (k, event) in scene.events.iter().enumerate() {
         let refused = match &event.action {
             EventAction::Set { body, set } => {

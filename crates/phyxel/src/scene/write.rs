@@ -156,6 +156,9 @@ fn write_body(out: &mut Writer, body: &BodySpec) {
         (None, points) => out.maybe("points", points.map(|n| n.to_string())),
     }
     out.key("sampling", word(&body.sampling));
+    if body.model == ModelKind::Embedded {
+        out.key("resample", number(body.resample));
+    }
     if body.model == ModelKind::Lattice {
         out.key("dimensions", body.dimensions.to_string());
         out.key("phase", word(&body.phase));

@@ -90,6 +90,8 @@ pub(super) fn add_lattice(
     let body = Body {
         name: spec.name.clone(),
         range: range.clone(),
+        slots: range.clone(),
+        sampled: range.len(),
         material: spec.material.clone(),
         melted: None,
         color: spec.color,

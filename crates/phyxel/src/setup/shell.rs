@@ -107,8 +107,16 @@ pub(super) fn add_shell(
     let half = 0.5 * made_of.sheet.thickness;
     let contact = ContactSurface::Sheet(shell.nodes.normals.clone(), half);
     let sampled = Sampled { patches: Vec::new(), surfels, skin, pose, surface: contact };
-    let body =
-        Body { name: spec.name.clone(), range, material: material.clone(), melted: None, color: spec.color, regions };
+    let body = Body {
+        name: spec.name.clone(),
+        slots: range.clone(),
+        sampled: range.len(),
+        range,
+        material: material.clone(),
+        melted: None,
+        color: spec.color,
+        regions,
+    };
     Ok((body, sampled, shell))
 }
 

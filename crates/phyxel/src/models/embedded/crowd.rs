@@ -104,6 +104,13 @@ impl Crowd {
         self.embedded = false;
     }
 
+    /// Forgets all that is known of points by their numbers.
+    pub(super) fn renumber(&mut self) {
+        self.forget();
+        self.near = Neighborhoods::default();
+        self.densities.clear();
+    }
+
     /// Takes the lists of embedded space for those of the world, until the next step that needs these: where nothing has flowed, who
     /// was near is near.
     pub(super) fn take_lists(&mut self, stencils: &Stencils) {

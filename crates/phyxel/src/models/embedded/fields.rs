@@ -48,6 +48,9 @@ impl EmbeddedModel {
                 ]
             };
             let all: Vec<[f64; 4]> = (0..part.memories.len()).into_par_iter().with_min_len(256).map(one).collect();
+            for i in part.range.end..part.slots_end {
+                (fields.strain[i], fields.stress[i], fields.volume_ratio[i], fields.plastic[i]) = (0.0, 0.0, 1.0, 0.0);
+            }
             for (i, values) in part.range.clone().zip(all) {
                 fields.strain[i] = values[0] as f32;
                 fields.stress[i] = values[1] as f32;

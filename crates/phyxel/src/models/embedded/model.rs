@@ -25,6 +25,8 @@ pub struct EmbeddedBody {
     pub body: usize,
     /// Its points in the table.
     pub range: Range<usize>,
+    /// End of the places in the table that are kept for it.
+    pub slots_end: usize,
     /// What it is made of.
     pub material: MaterialSpec,
 }
@@ -52,7 +54,8 @@ impl EmbeddedModel {
         for body in bodies {
             let matter = Matter::new(&body.material, sound);
             let law = body.material.embedded.unwrap_or_default().law;
-            model.parts.push(Part::new(body.body, body.range.clone(), model.len(), (matter, law), points));
+            let part = Part::new(body.body, body.range.clone(), model.len(), (matter, law), points);
+            model.parts.push(Part { slots_end: body.slots_end, ..part });
         }
         model.find_members(points);
         model
@@ -76,6 +79,22 @@ impl EmbeddedModel {
     /// The part of the model that is a body of the world.
     pub fn part(&self, body: usize) -> Option<&Part> {
         self.parts.iter().find(|p| p.body == body)
+    }
+
+    pub(crate) fn part_mut(&mut self, body: usize) -> Option<&mut Part> {
+        self.parts.iter_mut().find(|p| p.body == body)
+    }
+
+    /// Finds again who is where among all points, after parts got more or fewer of them.
+    pub(crate) fn renumber(&mut self, points: &Points) {
+        let mut first = 0;
+        for part in &mut self.parts {
+            part.first = first;
+            part.changes.clear();
+            first += part.len();
+        }
+        self.find_members(points);
+        self.crowd.renumber();
     }
 
     /// What the points of a body of the world are to bodies of other models, but for their friction: as stiff as what keeps
@@ -183,7 +202,7 @@ impl EmbeddedModel {
         let mut gained = 0.0;
         for part in self.parts.iter().filter(|p| p.flowed && p.published.is_none()) {
             for (k, member) in self.crowd.members[part.first..part.first + part.len()].iter().enumerate() {
-                let change = part.stencils.thinness(k, part.spacings[k]) - member.thin;
+                let change = part.thinness(k) - member.thin;
                 if change != 0.0 {
                     gained += f64::from(change) * self.crowd.hold_energy(part.first + k);
                 }
@@ -241,6 +260,7 @@ impl EmbeddedModel {
         for part in &self.parts {
             let own = &velocities[part.first..part.first + part.len()];
             points.velocities[part.range.clone()].copy_from_slice(own);
+            points.velocities[part.range.end..part.slots_end].fill(DVec3::ZERO);
         }
         self.forces = velocities;
     }
@@ -256,7 +276,7 @@ impl EmbeddedModel {
             }
             let members = &mut self.crowd.members[part.first..part.first + part.len()];
             for (k, (member, memory)) in members.iter_mut().zip(&part.memories).enumerate() {
-                member.thin = if on(Guard::Hold) { part.stencils.thinness(k, part.spacings[k]) } else { 0.0 };
+                member.thin = part.thinness(k);
                 member.flowed = memory.flowed() as f32;
                 member.pressure = if on(Guard::Pressure) { member.modulus * member.flowed } else { 0.0 };
                 self.flows |= member.flowed > 0.0;

@@ -3,9 +3,11 @@
 use super::deform::deform;
 use super::firm::{Group, deform_firm};
 use super::four::TOGETHER;
+use super::guards::{Guard, on};
 use super::matter::Matter;
 use super::published::Published;
 use super::region::Region;
+use super::resample::HOLD;
 use super::state::Memory;
 use super::stencils::{CHUNK, Look, Place, Stencils, single};
 use super::sums::{mean, number, times, vector};
@@ -35,8 +37,14 @@ pub struct Part {
     pub first: usize,
     /// What it is made of.
     pub matter: Option<Matter>,
-    /// Volumes at rest [m³].
+    /// End of the places in the table that are kept for it.
+    pub(crate) slots_end: usize,
+    /// Volumes at rest [m³]. Written at set-up and by `split` and `join`, as the next three.
     pub volumes: Vec<f64>,
+    /// What they were at the start, of the points they came from [m³].
+    pub(crate) wholes: Vec<f64>,
+    /// Number of the point at the start from which each came.
+    pub(crate) origins: Vec<u32>,
     /// Distances between points [m].
     pub spacings: Vec<f64>,
     /// Embedded positions [m]. Written by `renew`.
@@ -53,7 +61,7 @@ pub struct Part {
     pub fits: Vec<Fit>,
     /// Whether anything flowed in the last step, and ever.
     pub(super) flows: bool,
-    pub(super) flowed: bool,
+    pub(crate) flowed: bool,
     /// Eight points each: which can be done together because nothing of them has flowed; found anew where `grouped` is not set.
     pub(super) groups: Vec<Group>,
     pub(super) grouped: bool,
@@ -123,7 +131,10 @@ impl Part {
             body,
             first,
             matter: Some(matter),
+            slots_end: range.end,
             volumes: points.volumes[range.clone()].to_vec(),
+            wholes: points.volumes[range.clone()].to_vec(),
+            origins: (0..range.len() as u32).collect(),
             spacings: points.spacings[range.clone()].to_vec(),
             memories: vec![Memory { full: matter.full_flow, ..Memory::NEW }; count],
             looks: embedded.iter().map(look).collect(),
@@ -157,6 +168,16 @@ impl Part {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.memories.is_empty()
+    }
+
+    /// How thin matter is at a point, 0 to 1, as far as that is to hold it together: what can be split is held less.
+    #[inline]
+    pub(super) fn thinness(&self, k: usize) -> f32 {
+        if !on(Guard::Hold) {
+            return 0.0;
+        }
+        let thin = self.stencils.thinness(k, self.spacings[k]);
+        if self.can_split(k) { HOLD * thin } else { thin }
     }
 
     /// Makes the neighborhoods from the embedded positions and the looks.

@@ -182,7 +182,7 @@ impl Part {
 }
 
 /// P, and its rotation alone the more a point has flowed: in a sheet nothing is known across it.
-fn unstretched(memory: &Memory, flowed: f64) -> DMat3 {
+pub(super) fn unstretched(memory: &Memory, flowed: f64) -> DMat3 {
     memory.plastic * (1.0 - flowed) + nearest_rotation(memory.plastic) * flowed
 }
 

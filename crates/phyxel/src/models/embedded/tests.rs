@@ -35,7 +35,7 @@ fn soft() -> MaterialSpec {
 }
 
 fn model(points: &Points, material: &MaterialSpec) -> EmbeddedModel {
-    let body = EmbeddedBody { body: 0, range: 0..points.len(), material: material.clone() };
+    let body = EmbeddedBody { body: 0, range: 0..points.len(), slots_end: points.len(), material: material.clone() };
     EmbeddedModel::new(&[body], points, 20.0)
 }
 

@@ -64,6 +64,13 @@ pub(in crate::scene) static BODY: Section = Section {
             "follows curved shapes and has no preferred direction",
         ),
         with(
+            "resample",
+            Kind::Quantity(D::NONE, Range::Between(1.0, 4.0)),
+            "1",
+            "Most points of an embedded body over those it starts with: where it has flowed thinner than a point, points are split, and joined again where they crowd. 1: never.",
+            "what thin matter needs is rarely seen, and smaller points take shorter steps",
+        ),
+        with(
             "dimensions",
             Kind::Count(2, 3),
             "3",
