@@ -413,7 +413,7 @@ fn pressure_is_the_slope_of_its_energy() {
 fn faces_of_a_lattice_are_at_rest() {
     let (mut points, mut model) = pressed(7, 0.0);
     forces(&mut model, &mut points);
-    let on = |x: f64| x < 0.05 || x > 0.55;
+    let on = |x: f64| !(0.05..=0.55).contains(&x);
     for (s, &i) in model.pairs.points.iter().enumerate() {
         let p = points.positions[i as usize];
         let faces = [p.x, p.y, p.z].iter().filter(|x| on(**x)).count();
