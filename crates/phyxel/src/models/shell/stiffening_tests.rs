@@ -151,45 +151,36 @@ fn without_a_rise_nothing_changes() {
     assert_eq!(zero.extremes().stiffness, 1.0);
 }
 
-/// Largest energy in the first and in the last third of 3000 steps, in that at the start, of a sheet that is let go at 1.3 times its length and
-/// is thirty times as stiff there as at rest.
-fn energies_of_a_jerk() -> [f64; 2] {
+/// Largest energy in 3000 steps, in that at the start, of a sheet that is let go at 1.3 times its length and is thirty times as
+/// stiff there as at rest; velocities are those at the time of the positions.
+fn largest_energy_of_a_jerk() -> f64 {
     let mut shell = shell(false, Stiffening { rise: 40.0, strain: 0.1 });
     let masses: Vec<f64> = shell.nodes().areas.iter().map(|a| 10.0 * a).collect();
     let rest_step = shell.time_step(&masses);
     let mut x = pulled(&shell, 1.3);
     let mut v = vec![DVec3::ZERO; x.len()];
-    let (mut first, mut largest) = (None, [0.0f64; 2]);
-    for step in 0..3000 {
-        let (found, energy) = forces(&mut shell, &x);
+    let (mut found, start) = forces(&mut shell, &x);
+    let mut largest = 0.0f64;
+    for _ in 0..3000 {
         let extremes = shell.extremes();
-        let stiffer = extremes.stiffness;
-        let dt = rest_step / (0.5 * (3.0 * extremes.max_stretch.powi(2) - 1.0) * stiffer).sqrt();
-        // At the time of the positions.
-        let speed2 = |i: usize| (v[i] + 0.5 * dt / masses[i] * found[i]).length_squared();
-        let kinetic: f64 = (0..v.len()).map(|i| 0.5 * masses[i] * speed2(i)).sum();
-        let ratio = (energy + kinetic) / *first.get_or_insert(energy);
-        match step / 1000 {
-            0 => largest[0] = largest[0].max(ratio),
-            2 => largest[1] = largest[1].max(ratio),
-            _ => {}
-        }
-        if !ratio.is_finite() || ratio > 10.0 {
-            return [f64::INFINITY; 2];
-        }
+        let dt = rest_step / (0.5 * (3.0 * extremes.max_stretch.powi(2) - 1.0) * extremes.stiffness).sqrt();
         for i in 0..x.len() {
-            v[i] += dt / masses[i] * found[i];
+            v[i] += 0.5 * dt / masses[i] * found[i];
             x[i] += dt * v[i];
         }
+        let energy;
+        (found, energy) = forces(&mut shell, &x);
+        (0..x.len()).for_each(|i| v[i] += 0.5 * dt / masses[i] * found[i]);
+        let kinetic: f64 = v.iter().zip(&masses).map(|(v, m)| 0.5 * m * v.length_squared()).sum();
+        largest = largest.max((energy + kinetic) / start);
     }
     largest
 }
 
 #[test]
-fn explicit_steps_stay_stable_far_beyond_the_stiffening_strain() {
-    // Without any damping steps of changing length let the energy drift: 1.045 and 1.146.
-    let [early, late] = energies_of_a_jerk();
-    assert!(early < 1.1 && late < 1.2, "{early} {late}");
+fn explicit_steps_keep_the_energy_far_beyond_the_stiffening_strain() {
+    let largest = largest_energy_of_a_jerk();
+    assert!(largest < 1.02, "{largest}");
 }
 
 #[test]

@@ -143,8 +143,8 @@ impl FlowingSurface {
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
             if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], list) >= KEPT {
                 e.contact = 1.0;
-                // New surfels may be held before they have been pressed.
-                if e.color[3] != STAINED && molds.iter().any(|m| m.stain.is_some()) {
+                // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
+                if molds.iter().any(|m| m.stain.is_some()) {
                     let distance = |m: &&Mold| (m.probe)(e.position.as_dvec3()).0.abs();
                     let nearest = molds.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
                     nearest.into_iter().for_each(|mold| e.take_color(mold));
