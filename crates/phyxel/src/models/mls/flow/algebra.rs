@@ -1,7 +1,7 @@
 //! Point algebra of melt stencils, eight points in lanes; matrices row by row.
 
 use super::lanes::{Lanes, Row};
-use super::melt::{CONTROL, FADE, MeltMatter, OPEN_SIDE, SPIN_SLACK, Scale, TENSION, full_trace};
+use super::melt::{CONTROL, FADE, MeltMatter, SPIN_SLACK, Scale, full_trace};
 use super::pairs::{Kind, SUPPORT};
 
 /// A matrix in lanes.
@@ -16,10 +16,8 @@ pub(crate) struct Moments<L> {
     pub flow: Matrix<L>,
     /// Σ w.
     pub weight: L,
-    /// Density over that of a full neighborhood, without walls and without what is missing at a free surface.
+    /// δ over that of a full neighborhood, without walls.
     pub density: L,
-    /// Its gradient: toward where more matter is.
-    pub gradient: [L; 3],
 }
 
 /// Constants of eight points.
@@ -44,8 +42,6 @@ pub(crate) struct Constants {
     pub liquid: Row,
     /// Density that walls add, as a part of the full one.
     pub wall: Row,
-    /// Gradient of that [one over the length unit].
-    pub wall_gradient: [Row; 3],
 }
 
 impl Constants {
@@ -61,7 +57,6 @@ impl Constants {
         flows: Row::ZERO,
         liquid: Row::ZERO,
         wall: Row::ZERO,
-        wall_gradient: [Row::ZERO; 3],
     };
 
     /// Sets one lane to a point of the given volume [m³] and spacing [m], without walls and creep.
@@ -78,7 +73,6 @@ impl Constants {
         self.flows.0[lane] = number(kind.flows());
         self.liquid.0[lane] = number(kind == Kind::Melted);
         self.wall.0[lane] = 0.0;
-        self.wall_gradient.iter_mut().for_each(|g| g.0[lane] = 0.0);
     }
 }
 
@@ -91,12 +85,8 @@ pub(crate) struct Charges<L> {
     pub control: L,
     /// p / δ² [Pa].
     pub pressure: L,
-    /// 2 κ h² g (p / δ² + s) [Pa length units].
-    pub lean: [L; 3],
     /// δ over that of a full neighborhood.
     pub density: L,
-    /// κ h² |g|², the part of it that fills the open side.
-    pub missing: L,
     /// Stored strain: xx, xy, xz, yy, yz, zz.
     pub strain: [L; 6],
 }
@@ -285,21 +275,9 @@ pub(crate) fn charge<L: Lanes>(
     for k in 0..9 {
         sent[k] = sent[k] - control * gradient[k];
     }
-    let mut lean = sums.gradient;
-    for k in 0..3 {
-        lean[k] = lean[k] + L::load(&constants.wall_gradient[k]);
-    }
-    let open_side = L::splat((OPEN_SIDE * SUPPORT * SUPPORT) as f32) * sizes * sizes;
-    let missing = open_side * lean[0].mul_add(lean[0], lean[1].mul_add(lean[1], lean[2] * lean[2]));
-    let density = sums.density + L::load(&constants.wall) + missing;
+    let density = sums.density + L::load(&constants.wall);
     let pressure = L::load(&constants.stiffness) * (density - L::splat(1.0));
     let pressure = pressure.max(L::splat(0.0) - L::load(&constants.cohesion)) * L::load(&constants.liquid);
     let lattice = density * L::splat(full_density);
-    let pressure = pressure / (lattice * lattice);
-    let tension = L::load(&constants.cohesion) * L::load(&constants.liquid);
-    let turned = (open_side + open_side) * tension.mul_add(L::splat(TENSION as f32 / full_density), pressure);
-    for k in 0..3 {
-        lean[k] = lean[k] * turned;
-    }
-    Charges { stress: sent, control, pressure, lean, density, missing, strain }
+    Charges { stress: sent, control, pressure: pressure / (lattice * lattice), density, strain }
 }

@@ -1,6 +1,6 @@
 //! The formulas of `melt` word for word in f64: what the packed passes are checked against.
 
-use super::melt::{CLOSEST, CONTROL, FADE, MeltMatter, NEAR, SPIN_SLACK, TENSION, full_trace, spiky};
+use super::melt::{CONTROL, FADE, MeltMatter, NEAR, SPIN_SLACK, full_trace, spiky};
 use super::pairs::{Kind, Pairs, SUPPORT};
 use crate::linalg::{double_dot, outer, trace};
 use glam::{DMat3, DVec3};
@@ -32,8 +32,6 @@ pub(crate) struct Fit {
     pub weight: f64,
     /// Density δ over that of the full neighborhood.
     pub density: f64,
-    /// 2 κ h² g / δ₀ [m].
-    pub lean: DVec3,
 }
 
 /// What a slot sends to its neighbors. Written by `charge`.
@@ -45,13 +43,11 @@ pub(crate) struct Charge {
     pub control: f64,
     /// p / δ² [Pa].
     pub pressure: f64,
-    /// 2 κ h² g (p / δ² + s) / δ₀ [Pa m].
-    pub lean: DVec3,
 }
 
 impl Charge {
     /// Sends nothing.
-    pub const NONE: Self = Self { stress: DMat3::ZERO, control: 0.0, pressure: 0.0, lean: DVec3::ZERO };
+    pub const NONE: Self = Self { stress: DMat3::ZERO, control: 0.0, pressure: 0.0 };
 }
 
 /// Matter and scale of a melt.
@@ -64,8 +60,6 @@ pub(crate) struct Flow<'a> {
     pub full_density: f64,
     /// Stiffness that keeps points apart, as a part of that of the pressure.
     pub near: f64,
-    /// κ.
-    pub open_side: f64,
 }
 
 impl Flow<'_> {
@@ -74,7 +68,6 @@ impl Flow<'_> {
         let own = &slots[s];
         let (mut moment, mut flow, mut weight, mut torque) = (DMat3::ZERO, DMat3::ZERO, 0.0, DVec3::ZERO);
         let mut density = own.volume * spiky(0.0, SUPPORT * own.size);
-        let mut gradient = DVec3::ZERO;
         for &t in pairs.linked_of(s) {
             let other = &slots[t as usize];
             let y = other.position - own.position;
@@ -90,10 +83,7 @@ impl Flow<'_> {
             torque += y.cross(other.velocity - own.velocity) * w;
             weight += w;
             density += other.volume * spiky(r2.sqrt(), h);
-            gradient += y / r2.sqrt() * (other.volume * slope(r2.sqrt(), h));
         }
-        let gradient = gradient / self.full_density;
-        let open_side = self.open_side * (SUPPORT * own.size).powi(2);
         let cut = FADE * full_trace(own.size) / 3.0;
         let square = moment * moment + DMat3::from_diagonal(DVec3::splat(cut * cut));
         let inverse = moment * square.inverse();
@@ -107,8 +97,7 @@ impl Flow<'_> {
             filter,
             velocity_gradient: turn + filter * (flow - turn * moment) * inverse,
             weight,
-            density: density / self.full_density + own.wall + open_side * gradient.length_squared(),
-            lean: gradient * (2.0 * open_side),
+            density: density / self.full_density + own.wall,
         }
     }
 
@@ -133,12 +122,7 @@ impl Flow<'_> {
             Kind::Melted => self.pressure(matter, fit.density) / (fit.density * self.full_density).powi(2),
             _ => 0.0,
         };
-        let stress = fit.filter * stress * fit.inverse - fit.velocity_gradient * control;
-        let tension = match slot.kind {
-            Kind::Melted => TENSION * matter.cohesion / self.full_density,
-            _ => 0.0,
-        };
-        Charge { stress, control, pressure, lean: fit.lean * (pressure + tension) }
+        Charge { stress: fit.filter * stress * fit.inverse - fit.velocity_gradient * control, control, pressure }
     }
 
     /// Force of all linked neighbors on slot `s` [N].
@@ -177,10 +161,7 @@ impl Flow<'_> {
                 (true, false) => 2.0 * from_a.pressure,
                 _ => 2.0 * from_b.pressure,
             };
-            let slope = slope(r, h);
-            let lean = from_a.lean - from_b.lean;
-            let (along, across) = (90.0 / (PI * h.powi(5)) * near, slope / r.max(CLOSEST * size));
-            force += (lean * across - axis * axis.dot(lean) * (along + across)) * volumes;
+            let slope = 45.0 / (PI * h.powi(4)) * near * near;
             let viscosity =
                 0.5 * (self.matters[a.matter as usize].viscosity + self.matters[b.matter as usize].viscosity);
             let drag = viscosity * 45.0 / (PI * h.powi(5)) * near * relative.dot(axis);
@@ -194,11 +175,6 @@ impl Flow<'_> {
         let density = 0.5 * (self.matters[a.matter as usize].density + self.matters[b.matter as usize].density);
         density * self.sound * self.sound
     }
-}
-
-/// How much the spiky kernel falls per distance [1/m⁴].
-fn slope(r: f64, h: f64) -> f64 {
-    45.0 / (PI * h.powi(4)) * (1.0 - r / h).max(0.0).powi(2)
 }
 
 /// Stored strain (in the measure JᵀJ - I) after the matter moved for `dt` [s] with velocity gradient `l` [1/s] as seen

@@ -4,10 +4,8 @@
 //! A_i = Σ w y yᵀ    B = A (A² + μ² I)⁻¹    C = A B    F = Σ w v_ij yᵀ    L_i = Ω + C (F - Ω A) B
 //! strain   e ← R exp(-c dt)(JᵀJ - I + e) Rᵀ,  J = (I - dt L)⁻¹,  R its rotation          [MKN04] §4.2
 //! stress   P_i = v_i (½ λ tr e I + μ e)      f_i = Σ_j w_ij (C_i P_i B_i + C_j P_j B_j) y_ij
-//! density  ρ_i = V_i W(0) + Σ V_j W(r)       g_i = Σ V_j ∇W      δ_i = ρ_i + κ h² |g_i|² / δ_0     W spiky
-//! pressure p = max(-p_c, ρ c² (δ/δ_0 - 1)), q = p/δ², d_ij = 2 κ h² / δ_0 (q_i g_i - q_j g_j)
-//!          f_i = Σ_j V_i V_j [(q_i + q_j) W' ŷ - (W'' ŷŷᵀ + W'/r (I - ŷŷᵀ)) d_ij]
-//! tension  energy V s κ h² |g|² / δ_0², s = 1.2 p_c: q_i in d_ij is q_i + s / δ_0
+//! density  δ_i = V_i W(0) + Σ V_j W(r)       p = max(-p_c, ρ c² (δ/δ_0 - 1))
+//! pressure f_i = -Σ_j V_i V_j (p_i/δ_i² + p_j/δ_j²) ∇W      W spiky
 //! viscous  f_i += Σ_j η V_i V_j ∇²W (v_ij·ŷ) ŷ
 //! control  f_i += Σ_j (κ_i + κ_j) w v_ij - w (κ_i L_i + κ_j L_j) y_ij
 //! ```
@@ -17,12 +15,6 @@
 //! sampled. Applying C on both sides keeps rotation free of strain and the stress free of torque. The turn Ω that fits the
 //! velocities best (Σ w y × (v - Ω y) = 0) is taken out before the filter, so that the control makes no torque either: what is
 //! left, F - Ω A, is symmetric, and so is it filtered on both sides.
-//!
-//! The term with g fills the empty half of the neighborhood of a point at a free surface. Without it that point reads a sixth
-//! too little density, is pulled in with all of the cohesion, and the outermost layer sinks until its points crowd: shapes lost
-//! a tenth of their volume and their surfaces grew rough. |g| tells how empty the neighborhood is on one side, and its
-//! square happens to be the missing density of faces in all directions of a lattice within a tenth. Edges and corners lack
-//! more. The same |g|² is what the tension of the surface costs: it draws in what is curved and levels bumps.
 //!
 //! Lists and slots are in `pairs`; the sums run packed in f32 (`packed`, `algebra`).
 
@@ -38,16 +30,9 @@ pub(crate) const SPIN_SLACK: f64 = 1e-4;
 /// Strength of the viscous control.
 pub(crate) const CONTROL: f64 = 0.2;
 /// Points nearer than this many spacings are pushed apart ...
-pub(crate) const NEAR: f64 = 0.9;
+pub(crate) const NEAR: f64 = 0.75;
 /// ... by this part of the pressure stiffness.
 pub(crate) const NEAR_STIFFNESS: f64 = 0.05;
-
-/// κ: the outermost layer of a lattice, cut along its faces, has full density.
-pub(crate) const OPEN_SIDE: f64 = 0.187;
-/// Energy of an open side over the cohesion. A flat face has the tension 0.2 cohesion times the spacing.
-pub(crate) const TENSION: f64 = 1.2;
-/// Below this distance [spacings] the force of d is bounded.
-pub(crate) const CLOSEST: f64 = 0.25;
 
 /// Constants of one material that flows.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -146,11 +131,6 @@ pub(crate) fn strain_energy(matter: &MeltMatter, strain: DMat3) -> f64 {
 /// Density, over the full one, at which the tension reaches the cohesion.
 pub(crate) fn least_density(scale: &Scale, matter: &MeltMatter) -> f64 {
     (1.0 - matter.cohesion / (matter.density * scale.sound * scale.sound)).max(0.1)
-}
-
-/// Energy per volume of an open side that lacks the part `missing` of the full density [J/m³].
-pub(crate) fn tension_energy(matter: &MeltMatter, missing: f64) -> f64 {
-    TENSION * matter.cohesion * missing
 }
 
 /// Energy per volume of the pressure at a density over the full one [J/m³].

@@ -312,13 +312,8 @@ impl FlowModel {
             }
         });
         let constants = &mut self.packed.constants;
-        let walls = &mut self.near_walls;
-        walls::feel(walls, pairs, &points.positions, colliders, scale.full_density, |s, density, gradient| {
-            let (constants, l) = (&mut constants[s / LANES], s % LANES);
-            constants.wall.0[l] += density as f32;
-            for (row, g) in constants.wall_gradient.iter_mut().zip((gradient * scale.unit).to_array()) {
-                row.0[l] += g as f32;
-            }
+        walls::feel(&mut self.near_walls, pairs, &points.positions, colliders, scale.full_density, |s, density| {
+            constants[s / LANES].wall.0[s % LANES] += density as f32;
         });
     }
 
@@ -363,8 +358,7 @@ impl FlowModel {
         for near in &self.near_walls {
             let s = near.slot as usize;
             let i = self.pairs.points[s] as usize;
-            let (pressure, lean) = (self.packed.pressure(s), self.packed.lean(s, &self.scale));
-            let force = walls::push(near, points.volumes[i], self.pairs.sizes[s], pressure, lean);
+            let force = walls::push(near, points.volumes[i], self.pairs.sizes[s], self.packed.pressure(s));
             points.forces[i] += force;
             impulses[near.collider as usize] += force * dt;
             work += dt * force.dot(colliders.list[near.collider as usize].velocity_at(points.positions[i]));

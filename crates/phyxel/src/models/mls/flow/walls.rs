@@ -51,15 +51,14 @@ pub(crate) fn find_near(pairs: &Pairs, positions: &[DVec3], colliders: &Collider
     (0..pairs.points.len()).into_par_iter().with_min_len(256).filter(melted).flat_map_iter(one).collect()
 }
 
-/// Distances and normals now; calls `add(slot, density, gradient)` for the density that each wall adds, as a part of the full
-/// one, and its gradient [1/m].
+/// Distances and normals now; calls `add(slot, density)` for the density that each wall adds, as a part of the full one.
 pub(crate) fn feel(
     near: &mut [Near],
     pairs: &Pairs,
     positions: &[DVec3],
     colliders: &Colliders,
     full_density: f64,
-    mut add: impl FnMut(usize, f64, DVec3),
+    mut add: impl FnMut(usize, f64),
 ) {
     near.par_iter_mut().with_min_len(64).for_each(|n| {
         let collider = &colliders.list[n.collider as usize];
@@ -69,21 +68,14 @@ pub(crate) fn feel(
     });
     for n in near.iter() {
         let slot = n.slot as usize;
-        let h = SUPPORT * pairs.sizes[slot];
-        let gradient = n.slope * -plane(n.distance, h);
-        add(slot, half_space(n.distance, h) / full_density, gradient / full_density);
+        add(slot, half_space(n.distance, SUPPORT * pairs.sizes[slot]) / full_density);
     }
 }
 
-/// Force of a wall on a point of spacing `size` [m] and volume `volume` [m³] for p / δ² [Pa] and what the open side of its
-/// neighborhood adds, `lean` [Pa m]. Walls do not pull: melt comes off them as a solid does.
-pub(crate) fn push(near: &Near, volume: f64, size: f64, pressure: f64, lean: DVec3) -> DVec3 {
-    if pressure <= 0.0 {
-        return DVec3::ZERO;
-    }
-    let h = SUPPORT * size;
-    let push = pressure * plane(near.distance, h) + lean.dot(near.slope) * plane_slope(near.distance, h);
-    near.slope * (volume * push.max(0.0))
+/// Force of a wall on a point of spacing `size` [m] and volume `volume` [m³] for p / δ² [N]. Walls do not pull: melt
+/// comes off them as a solid does.
+pub(crate) fn push(near: &Near, volume: f64, size: f64, pressure: f64) -> DVec3 {
+    near.slope * (volume * pressure.max(0.0) * plane(near.distance, SUPPORT * size))
 }
 
 /// Part of the spiky kernel of support `h` behind a plane at distance `d` [m].
@@ -96,12 +88,6 @@ fn half_space(d: f64, h: f64) -> f64 {
 fn plane(d: f64, h: f64) -> f64 {
     let t = (h - d.max(0.0)).max(0.0) / h;
     30.0 / h * (t.powi(4) / 4.0 - t.powi(5) / 5.0)
-}
-
-/// Change of `plane` with the distance [1/m²].
-fn plane_slope(d: f64, h: f64) -> f64 {
-    let t = (h - d.max(0.0)).max(0.0) / h;
-    -30.0 / (h * h) * (t.powi(3) - t.powi(4))
 }
 
 #[cfg(test)]
@@ -124,8 +110,6 @@ mod tests {
         let dz = (h - d) / 400.0;
         let total: f64 = (0..400).map(|k| ring(d + (f64::from(k) + 0.5) * dz) * dz).sum();
         assert!((half_space(d, h) - total).abs() < 1e-4 * total, "{} {total}", half_space(d, h));
-        let difference = (plane(d + 1e-6, h) - plane(d - 1e-6, h)) / 2e-6;
-        assert!((plane_slope(d, h) - difference).abs() < 1e-6 * difference.abs());
         assert!((half_space(0.0, h) - 0.5).abs() < 1e-12 && half_space(h, h) == 0.0);
     }
 }
