@@ -65,6 +65,7 @@ pub const CASES: &[Case] = &[
     Case { name: "liquid-100k", model: "lattice", measure: || liquid(46, 48) },
     Case { name: "mesh-100k", model: "surface", measure: mesh },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
+    Case { name: "surfels-sheet", model: "surface", measure: surfels_of_a_sheet },
     Case { name: "detail-53k", model: "surface", measure: detail },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
@@ -208,30 +209,33 @@ fn liquid(across: usize, substeps: u64) -> Result<Measured> {
 }
 
 /// A poster of 11860 nodes that falls on its edge.
-fn poster() -> Result<Measured> {
-    let text = r#"
+fn poster_with(surface: &str) -> Result<World> {
+    let text = format!(
+        r#"
         format = 1
         name = "bench"
         duration = "1 s"
         [[body]]
         name = "poster"
         model = "shell"
-        shape = { kind = "sheet", size = [1.2, 0.9] }
+        shape = {{ kind = "sheet", size = [1.2, 0.9] }}
         at = [0, 0.5, 0]
         rotate = [80, 0, 5]
         velocity = [0, -1, 0]
         points = 11860
-        material = { young = "1 MPa", poisson = 0.3, density = 500, thickness = "1 mm" }
-        surface = { kind = "none" }
+        material = {{ young = "1 MPa", poisson = 0.3, density = 500, thickness = "1 mm" }}
+        surface = {surface}
         [[collider]]
         name = "floor"
-        shape = { kind = "plane" }
-    "#;
-    let make = || -> Result<World> {
-        let scene = Scene::from_toml(text, None, &[])?;
-        Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
-    };
-    step_on(make, 96)
+        shape = {{ kind = "plane" }}
+        "#
+    );
+    let scene = Scene::from_toml(&text, None, &[])?;
+    Ok(World::new(&scene, &Files { base: PathBuf::new(), allow_outside: false })?)
+}
+
+fn poster() -> Result<Measured> {
+    step_on(|| poster_with(r#"{ kind = "none" }"#), 96)
 }
 
 /// Aluminium foil (70 GPa, 0.1 mm) of 502 nodes that falls over a bar; simulated seconds per CPU second are to be compared.
@@ -305,6 +309,11 @@ fn step_on(make: impl FnOnce() -> Result<World>, substeps: u64) -> Result<Measur
 /// The drawn state of a body with 100,000 surfels: surfels moved, points copied.
 fn surfels() -> Result<Measured> {
     frames(cube(20, "explicit", r#"{ kind = "surfels", count = 100000 }"#)?)
+}
+
+/// The drawn state of a poster of 11860 nodes with 240,000 surfels, which follow its folds.
+fn surfels_of_a_sheet() -> Result<Measured> {
+    frames(poster_with("{ count = 240000 }")?)
 }
 
 /// Frames of a detail surface of 53,000 surfels on 600 points that flow.

@@ -29,8 +29,9 @@ impl Carrier {
             self.uncut.weights.clone_from(&self.weights);
             self.uncut.reach = self.reach(rest_positions);
         }
+        let farthest = self.uncut.reach;
         let near = |disc: &Disc, p: DVec3| {
-            let reach = disc.radius + self.uncut.reach;
+            let reach = disc.radius + farthest;
             disc.center.distance_squared(p) < reach * reach
         };
         let places = self.rest.positions.iter().enumerate();
@@ -50,14 +51,16 @@ impl Carrier {
             }
             if sum > 0.0 {
                 self.weights[range].iter_mut().for_each(|w| *w /= sum);
+                self.fit_fold(s);
                 continue;
             }
-            let grid = grid.get_or_insert_with(|| Grid::new(rest_positions, self.uncut.reach));
+            let grid = grid.get_or_insert_with(|| Grid::new(rest_positions, farthest));
             let candidates = grid.k_nearest(p, CANDIDATES.min(rest_positions.len()));
             if let Some(&(i, _)) = candidates.iter().find(|(i, _)| !hidden(*i as u32)).or(candidates.first()) {
                 self.points[range.start] = i as u32;
                 self.weights[range.start] = 1.0;
             }
+            self.fit_fold(s);
         }
         self.uncut.seen = discs.len();
     }

@@ -2,8 +2,8 @@
 //!
 //! Each point i moves its surroundings by the affine map y = y_i + F_i (p - x_i) (x rest, y current position, F its
 //! deformation gradient). A surfel blends the maps of the points near its rest position with fixed weights, and its
-//! axes and normal follow the blended gradient: exact for affine motion. The gradient of the weights themselves counts where it
-//! is asked for: in tight folds of a sheet the maps of neighbors differ so much that centers would move apart faster than axes
+//! axes and normal follow the blended gradient: exact for affine motion. The gradient of the weights themselves counts in sheets
+//! (`folds`): in their tight folds the maps of neighbors differ so much that centers would move apart faster than axes
 //! grow. Solids bend less sharply, and there it is left out.
 //!
 //! Differs from [MKN04] eq. 27: the weights fade to zero at the end of the support, so that the surface has no steps
@@ -11,15 +11,16 @@
 
 use super::Surfels;
 use super::cut::Uncut;
+use super::folds::Folds;
 use crate::linalg::{outer, trace};
 use crate::neighbors::Grid;
-use glam::{DMat3, DVec3, Mat3, Vec3, Vec3A, Vec4};
+use glam::{DMat3, DVec3, Mat3, Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Most points that carry one surfel.
-const MOST_CARRIERS: usize = 16;
+pub(super) const MOST_CARRIERS: usize = 16;
 /// Surfels per parallel task.
-const CHUNK: usize = 512;
+pub(super) const CHUNK: usize = 512;
 
 /// How the weight of a point falls with distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,11 +58,10 @@ pub struct Carrier {
     pub(super) weights: Vec<f32>,
     /// What they were before any crack. Written by `cut`.
     pub(super) uncut: Uncut,
-    /// Rest position against `middle` [m] and one over the squared radius [1/m²] of each point, where the axes follow the change of
-    /// the weights; empty where that is left out. Written by `follow_folds`.
-    supports: Vec<Vec4>,
+    /// What sheets know beside the weights. Written by `follow_folds` and wherever weights change.
+    pub(super) folds: Folds,
     /// Middle of the surfels at rest, for accuracy in f32 [m].
-    middle: DVec3,
+    pub(super) middle: DVec3,
     /// The points' maps of this frame, to places against the mean of the points. Written by `update`.
     maps: Vec<Map>,
 }
@@ -121,14 +121,7 @@ impl Carrier {
             self.weights.extend(list.iter().map(|&(_, w)| w));
             self.starts.push(self.points.len() as u32);
         }
-    }
-
-    /// Lets the axes of surfels follow the change of the weights too, as the folds of a sheet ask for. Points and radii are those
-    /// of `bind`.
-    pub fn follow_folds(mut self, rest_positions: &[DVec3], support_radii: &[f64]) -> Self {
-        let support = |(x, r): (&DVec3, &f64)| (*x - self.middle).as_vec3().extend(1.0 / (r * r) as f32);
-        self.supports = rest_positions.iter().zip(support_radii).map(support).collect();
-        self
+        self.fit_folds();
     }
 
     /// The surfels at rest.
@@ -161,6 +154,18 @@ impl Carrier {
         deformation_gradients: &[DMat3],
         out: &mut Surfels,
     ) {
+        let count = self.rest.len();
+        out.positions.resize(count, Vec3::ZERO);
+        out.axes_u.resize(count, Vec3::ZERO);
+        out.axes_v.resize(count, Vec3::ZERO);
+        out.normals.resize(count, Vec3::ZERO);
+        if out.colors.len() != count {
+            out.colors.clone_from(&self.rest.colors);
+        }
+        if self.folds.are_followed() {
+            return self.carry_folds(positions, rest_positions, deformation_gradients, out);
+        }
+        out.exact.resize(count, DVec3::ZERO);
         let middle = self.middle;
         let center = center_of(positions);
         self.maps.resize(positions.len(), Map::default());
@@ -170,15 +175,6 @@ impl Carrier {
             map.0[..9].copy_from_slice(&gradient.to_cols_array());
             map.0[9..].copy_from_slice(&shift.to_array());
         });
-        let count = self.rest.len();
-        out.positions.resize(count, Vec3::ZERO);
-        out.exact.resize(count, DVec3::ZERO);
-        out.axes_u.resize(count, Vec3::ZERO);
-        out.axes_v.resize(count, Vec3::ZERO);
-        out.normals.resize(count, Vec3::ZERO);
-        if out.colors.len() != count {
-            out.colors.clone_from(&self.rest.colors);
-        }
         let chunks = out.positions.par_chunks_mut(CHUNK).zip(out.axes_u.par_chunks_mut(CHUNK));
         let chunks = chunks.zip(out.axes_v.par_chunks_mut(CHUNK)).zip(out.normals.par_chunks_mut(CHUNK));
         let chunks = chunks.zip(out.exact.par_chunks_mut(CHUNK));
@@ -191,10 +187,7 @@ impl Carrier {
                 let place = linear * rest + shift;
                 exact[k] = center + place;
                 positions[k] = exact[k].as_vec3();
-                let mut linear = linear.as_mat3();
-                if !self.supports.is_empty() {
-                    linear += self.change(s, rest, place);
-                }
+                let linear = linear.as_mat3();
                 let (u, v) = (linear * self.rest.axes_u[s], linear * self.rest.axes_v[s]);
                 (axes_u[k], axes_v[k]) = (u, v);
                 normals[k] = carried_normal(&linear, u, v, self.rest.normals[s]);
@@ -207,6 +200,9 @@ impl Carrier {
     pub fn write_velocities(&self, positions: &[DVec3], velocities: &[DVec3], surfels: &mut Surfels) {
         let Surfels { positions: places, velocities: out, .. } = surfels;
         out.resize(places.len(), Vec3::ZERO);
+        if self.folds.are_followed() {
+            return self.write_fold_velocities(velocities, out);
+        }
         out.par_iter_mut().zip(&*places).enumerate().with_min_len(CHUNK).for_each(|(s, (out, place))| {
             let range = self.starts[s] as usize..self.starts[s + 1] as usize;
             let own = || self.points[range.clone()].iter().zip(&self.weights[range.clone()]);
@@ -231,37 +227,6 @@ impl Carrier {
         });
     }
 
-    /// What the change of the weights adds to the gradient of a surfel at `rest` that is carried to `place`; both against the middle.
-    fn change(&self, surfel: usize, rest: DVec3, place: DVec3) -> Mat3 {
-        let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
-        let (own, weights) = (&self.points[range.clone()], &self.weights[range]);
-        // Where weights were cut off, or there is one point only, they count as constant.
-        if own.len() < 2 || own.len() >= MOST_CARRIERS {
-            return Mat3::ZERO;
-        }
-        let end = (-1f32).exp();
-        let [mut a, mut b, mut c] = [Vec3A::ZERO; 3];
-        let (mut sum, mut slopes) = (0.0, Vec3A::ZERO);
-        let mut mean = Vec3A::ZERO;
-        // Points beyond a crack have no weight.
-        for (&i, _) in own.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
-            let support = self.supports[i as usize];
-            let way = rest.as_vec3a() - Vec3A::from_vec4(support);
-            let bell = (-way.length_squared() * support.w).exp();
-            let (weight, slope) = ((bell - end).max(0.0), -2.0 * bell * support.w * way);
-            let map = &self.maps[i as usize];
-            let carried = (map.linear() * rest + map.shift() - place).as_vec3a();
-            (a, b, c) = (a + carried * slope.x, b + carried * slope.y, c + carried * slope.z);
-            (sum, slopes, mean) = (sum + weight, slopes + slope, mean + weight * carried);
-        }
-        if sum <= 0.0 {
-            return Mat3::ZERO;
-        }
-        // The weights are over their sum.
-        let columns = [(a, slopes.x), (b, slopes.y), (c, slopes.z)].map(|(m, s)| (m - mean * (s / sum)) / sum);
-        Mat3::from_cols(columns[0].into(), columns[1].into(), columns[2].into())
-    }
-
     /// The blended map of a surfel; None if nothing carries it.
     fn blend(&self, surfel: usize) -> Option<(DMat3, DVec3)> {
         let range = self.starts[surfel] as usize..self.starts[surfel + 1] as usize;
@@ -283,13 +248,13 @@ impl Carrier {
 }
 
 /// Mean of positions, from which f32 coordinates count: so they keep their digits wherever the body is.
-fn center_of(positions: &[DVec3]) -> DVec3 {
+pub(super) fn center_of(positions: &[DVec3]) -> DVec3 {
     let finite = || positions.iter().filter(|p| p.is_finite());
     finite().sum::<DVec3>() / finite().count().max(1) as f64
 }
 
 /// Normal of the carried axes on the side that was outside at rest, also when the matter is turned inside out.
-fn carried_normal(linear: &Mat3, u: Vec3, v: Vec3, rest: Vec3) -> Vec3 {
+pub(super) fn carried_normal(linear: &Mat3, u: Vec3, v: Vec3, rest: Vec3) -> Vec3 {
     let across = Vec3A::from(u).cross(Vec3A::from(v));
     let normal = Vec3::from(across.try_normalize().unwrap_or(Vec3A::from(rest)));
     // The image of the old normal stays on the outer side of the surface.

@@ -7,6 +7,7 @@ mod displacement;
 #[cfg(test)]
 mod elastic_tests;
 pub mod flowing;
+mod folds;
 mod gaussian;
 mod inside;
 pub mod iso;
