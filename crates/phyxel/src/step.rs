@@ -52,9 +52,7 @@ impl World {
             }
         }
         if !self.embedded.is_empty() {
-            let [dissipated, gained] = self.phase("embedded flow", |w| w.embedded.deform(&w.points, dt));
-            self.dissipated += dissipated;
-            self.switched += gained;
+            self.dissipated += self.phase("embedded flow", |w| w.embedded.deform(&w.points, dt));
             self.switched += self.phase("embedding", |w| w.embedded.renew_if_due(&w.points, w.substeps));
             self.phase("embedded forces", |w| w.embedded.add_forces(&mut w.points));
         }

@@ -1,8 +1,10 @@
 //! Points near each other in the world: the pressure that keeps the volume of what has flowed, repulsion, viscosity.
 //!
 //! The fit of the deformation is blind to clumping. Where matter has flowed a pressure acts on the density δ = Σ v W over two
-//! spacings; its energy is v χ k/2 (δ/δ₀ - 1)² where δ exceeds δ₀, that of a full lattice, and χ says how far the point has
-//! flowed. Points closer than 3/4 of a spacing repel each other. Bodies feel each other's points the same way.
+//! spacings; its energy is v χ k/2 (δ/δ₀ - 1)² where δ exceeds δ₀, and χ says how far the point has flowed. δ₀ is that of a full
+//! lattice, or more where matter that has not flowed in every respect is drawn out in embedded space: the same density then reads as
+//! more, since points lie close across and far apart along. Points closer than 3/4 of a spacing repel each other. Bodies feel each
+//! other's points the same way.
 //! Viscosity acts along the axes of pairs, so that momentum and angular momentum are kept.
 
 use super::near::{Charge, Density, Drag, HOLD_STRENGTH, Mover, NEAR, NEAR_STRENGTH, NOBODY, Pull, charge, held, sum};
@@ -46,12 +48,32 @@ pub struct Member {
     pub modulus: f32,
     /// How far it has flowed, 0 to 1. Written before each step.
     pub flowed: f32,
+    /// Density at which it is at rest, in that of a full lattice. Written before each step.
+    pub rest: f32,
     /// How thin matter is that has flowed, 0 to 1: in a sheet one point thick and in a thread 1. Written before each step.
     pub thin: f32,
     /// Viscosity [Pa s].
     pub viscosity: f32,
     /// Mass [kg].
     pub mass: f32,
+}
+
+impl Member {
+    /// Energy of the pressure at a density, in that of a full lattice [J].
+    pub(super) fn squeezed(&self, density: f32) -> f32 {
+        let excess = (density / self.rest - 1.0).max(0.0);
+        0.5 * self.volume * self.pressure * excess * excess
+    }
+}
+
+/// Density of a point with a volume [m³] and a spacing [m], in that of a full lattice, by the distances, volumes and spacings of others.
+pub(super) fn reading(volume: f32, spacing: f32, others: impl Iterator<Item = [f32; 3]>) -> f32 {
+    let support = REACH * spacing;
+    let one = |[r, volume, other]: [f32; 3]| {
+        let inverse = 2.0 / (REACH * (spacing + other));
+        volume * ((1.0 - r * inverse).max(0.0) * inverse).powi(3)
+    };
+    (volume / support.powi(3) + others.map(one).sum::<f32>()) * (15.0 / (PI * FULL))
 }
 
 /// Lists of neighbors in the world, and scratch.
@@ -179,8 +201,7 @@ impl Crowd {
         let modulus = self.between();
         let energy = |i: usize| {
             let (own, at) = (&self.members[i], self.places[i]);
-            let excess = (self.densities[i] - 1.0).max(0.0);
-            let mut sum = 0.5 * own.volume * own.pressure * excess * excess;
+            let mut sum = own.squeezed(self.densities[i]);
             for &j in self.list(i) {
                 let r = at.distance(self.places[j as usize]);
                 sum += 0.5 * pair_energy(own, &self.members[j as usize], r, modulus);
@@ -219,7 +240,7 @@ impl Crowd {
             *density = (member.volume / (support * support * support) + others) * (15.0 / (PI * FULL));
         }
         for ((charge, member), density) in self.charges.iter_mut().zip(&self.members).zip(&self.densities) {
-            charge[0].0[5] = member.pressure * (density - 1.0).max(0.0) / FULL;
+            charge[0].0[5] = member.pressure * (density / member.rest - 1.0).max(0.0) / (FULL * member.rest);
         }
     }
 

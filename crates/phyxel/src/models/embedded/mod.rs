@@ -14,6 +14,7 @@
 //! 5. colliders and pins act on velocities, points move.
 
 mod crowd;
+mod crowding;
 mod deform;
 mod embedding;
 mod fields;

@@ -2,7 +2,6 @@
 
 use super::crowd::{Crowd, Member};
 use super::embedding::Embedding;
-use super::guards::{Guard, on};
 use super::matter::Matter;
 use super::part::{Flowed, Part};
 use crate::contact::GrainMatter;
@@ -125,6 +124,7 @@ impl EmbeddedModel {
                 pressure: 0.0,
                 modulus: matter.pressure as f32,
                 flowed: 0.0,
+                rest: 1.0,
                 thin: 0.0,
                 viscosity: matter.viscosity as f32,
                 mass: points.masses[i] as f32,
@@ -162,9 +162,8 @@ impl EmbeddedModel {
         self.strain
     }
 
-    /// Phase: deformation and flow over a step of `dt` [s]. Returns the work of the stress on the flow, and the energy that the
-    /// pressure gained because more matter has flowed [J].
-    pub fn deform(&mut self, points: &Points, dt: f64) -> [f64; 2] {
+    /// Phase: deformation and flow over a step of `dt` [s]. Returns the work of the stress on the flow [J].
+    pub fn deform(&mut self, points: &Points, dt: f64) -> f64 {
         let mut sum = Flowed::default();
         for part in &mut self.parts {
             let flowed = part.fit(points, dt);
@@ -174,32 +173,34 @@ impl EmbeddedModel {
             sum.strain = sum.strain.max(flowed.strain);
         }
         self.strain = sum.strain;
-        [sum.dissipated, self.gained()]
+        sum.dissipated
     }
 
-    /// Energy of the pressure times the change of how far each point has flowed since the last step [J].
+    /// Energy that the pressure gains because points have flowed farther, or because what they are at rest has changed, since the last
+    /// step [J].
     fn gained(&self) -> f64 {
         let mut sum = 0.0;
-        for part in self.parts.iter().filter(|p| p.flows && p.published.is_none()) {
+        for part in self.parts.iter().filter(|p| p.flowed && p.published.is_none()) {
             let points = part.first..part.first + part.len();
             let Some(densities) = self.crowd.densities.get(points.clone()) else { return 0.0 };
-            for ((memory, member), density) in part.memories.iter().zip(&self.crowd.members[points]).zip(densities) {
-                let change = memory.flowed() as f32 - member.flowed;
-                let excess = (density - 1.0).max(0.0);
-                sum += f64::from(0.5 * member.volume * member.modulus * excess * excess * change);
+            for (k, (member, density)) in self.crowd.members[points].iter().zip(densities).enumerate() {
+                let now = part.squeezable(k, member);
+                if (now.pressure, now.rest) != (member.pressure, member.rest) {
+                    sum += f64::from(now.squeezed(*density) - member.squeezed(*density));
+                }
             }
         }
         sum
     }
 
     /// Phase: on every fifth step lets the embedded positions follow the flow; `deform` must have run at these positions. Returns the
-    /// energy of thin matter that came by its getting thinner or thicker [J].
+    /// energy that came because more matter has flowed in this step, or has got thinner or thicker [J].
     pub fn renew_if_due(&mut self, points: &Points, step: u64) -> f64 {
         if !(step + 1).is_multiple_of(RENEWAL) {
-            return 0.0;
+            return self.gained();
         }
         self.renew(points);
-        let mut gained = 0.0;
+        let mut gained = self.gained();
         for part in self.parts.iter().filter(|p| p.flowed && p.published.is_none()) {
             for (k, member) in self.crowd.members[part.first..part.first + part.len()].iter().enumerate() {
                 let change = part.thinness(k) - member.thin;
@@ -275,10 +276,9 @@ impl EmbeddedModel {
                 continue;
             }
             let members = &mut self.crowd.members[part.first..part.first + part.len()];
-            for (k, (member, memory)) in members.iter_mut().zip(&part.memories).enumerate() {
+            for (k, member) in members.iter_mut().enumerate() {
+                *member = part.squeezable(k, member);
                 member.thin = part.thinness(k);
-                member.flowed = memory.flowed() as f32;
-                member.pressure = if on(Guard::Pressure) { member.modulus * member.flowed } else { 0.0 };
                 self.flows |= member.flowed > 0.0;
             }
         }
@@ -315,8 +315,9 @@ impl EmbeddedModel {
     pub fn refresh(&mut self, points: &Points) {
         for part in &mut self.parts {
             part.changes.clear();
-            if part.partial {
-                part.rebuild();
+            match part.partial {
+                true => part.rebuild(),
+                false => part.find_crowding(),
             }
         }
         self.crowd.forget();

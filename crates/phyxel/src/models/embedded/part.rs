@@ -55,6 +55,8 @@ pub struct Part {
     pub looks: Vec<Look>,
     /// Neighborhoods in embedded space. Written by `renew`.
     pub stencils: Stencils,
+    /// Density of embedded space at points that have flowed in part, in that of a full lattice; 1 at all others. Written by `rebuild_in`.
+    pub(super) crowding: Vec<f32>,
     /// In place of the above, when the body follows the published method.
     pub published: Option<Box<Published>>,
     /// Where matter is, from `fit`.
@@ -193,7 +195,9 @@ impl Part {
         self.places.iter_mut().zip(&self.embedded).for_each(|(p, e)| p.embedded = (*e - mean).as_vec3a());
         self.grouped = false;
         self.partial = region.is_some();
-        self.stencils.update_in(region, &self.embedded, &self.places, &self.spacings, &self.looks)
+        let touched = self.stencils.update_in(region, &self.embedded, &self.places, &self.spacings, &self.looks);
+        self.find_crowding();
+        touched
     }
 
     /// Takes the world positions over.

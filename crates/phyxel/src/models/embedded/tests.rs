@@ -109,6 +109,37 @@ fn forces_of_what_has_flowed_are_the_slope_of_the_energy() {
     assert!(model.densities().iter().any(|d| *d > 1.0), "no pressure at all");
 }
 
+/// Matter that has flowed little beside what it bears and is drawn out reads as crowded, but is at rest.
+#[test]
+fn drawn_out_matter_is_at_rest() {
+    let mut points = block(8, 0.02);
+    let mut model = model(&points, &soft());
+    points.positions.iter_mut().for_each(|p| *p *= DVec3::new(2.1, 0.69, 0.69));
+    let part = &mut model.parts[0];
+    part.embedded.clone_from(&points.positions);
+    part.flowed = true;
+    part.rebuild();
+    // Energy of the pressure as it is, and if the full lattice were the rest.
+    let energy = |model: &mut EmbeddedModel, points: &Points, flowed: f64| {
+        model.parts[0].memories.iter_mut().for_each(|m| m.flow = flowed * m.full);
+        model.parts[0].find_crowding();
+        model.find_densities(points);
+        let all = || model.crowd.members.iter().zip(&model.crowd.densities);
+        let full = all().map(|(m, d)| Member { rest: 1.0, ..*m }.squeezed(*d)).sum::<f32>();
+        (all().map(|(m, d)| m.squeezed(*d)).sum::<f32>(), full)
+    };
+    let (own, full) = energy(&mut model, &points, 0.1);
+    assert!(model.densities().iter().any(|d| *d > 1.2), "it does not read as crowded");
+    // δ/δ₀ - 1 = χ (δ - 1) / δ₀ where δ = δ_e.
+    assert!(full > 0.0 && own <= 0.01 * full, "{own} of {full}");
+    // What has flowed in every respect knows only the full lattice, and pressed it resists in any case.
+    let (own, full) = energy(&mut model, &points, 1.0);
+    assert_eq!(own, full);
+    points.positions.iter_mut().for_each(|p| *p *= 0.9);
+    let (own, full) = energy(&mut model, &points, 0.1);
+    assert!(own > 0.01 * full, "{own} of {full}");
+}
+
 /// A sheet one point thick, `n` points wide.
 fn sheet(n: usize) -> Points {
     let mut points = Points::default();
