@@ -283,34 +283,65 @@ fn off_the_way(world: &World, body: usize, way: impl Fn(f64) -> f64) -> (f64, [f
     (ends.map(nearest).fold(0.0, f64::max), sides)
 }
 
+/// An S across a sheet of 0.4 m: so far to the right, then to the left [m].
+fn s_way(amplitude: f64, z: f64) -> f64 {
+    amplitude * (std::f64::consts::TAU * z / 0.4).sin()
+}
+
+/// A sheet at `z = at` with a weak point in its edge and an S of such a strength from there.
+fn sheet_with_an_s(name: &str, at: f64, amplitude: f64, strength: f64) -> String {
+    let place = |z: f64| format!("[{}, 0, {}]", s_way(amplitude, z), z + at);
+    let places: Vec<String> = (0..=20).map(|k| place(0.02 * f64::from(k) - 0.2)).collect();
+    let regions = format!(
+        r#"{{ name = "way", path = {{ through = [{}], radius = 0.015 }} }},
+        {{ name = "notch", nearest = {{ to = [0, 0, {}], count = 1 }} }}"#,
+        places.join(", "),
+        at - 0.2
+    );
+    let weak =
+        format!(r#"weak = [ {{ region = "way", strength = {strength} }}, {{ region = "notch", strength = 0.3 }} ]"#);
+    let material =
+        r#"young = "500 kPa", poisson = 0.2, density = 300, thickness = "2 mm", break_strain = 0.1, damping = 10"#;
+    let keys = "{ t = 0 }, { t = 1, at = [0.12, 0, 0] }";
+    held_sheet(name, [0.6, 0.4], at, material, 0.27, [&regions, &weak], keys)
+}
+
+const S_HEAD: &str = "format = 1\nname = \"path\"\ngravity = [0, 0, 0]\nduration = \"1 s\"\nfps = 60\n";
+
 #[test]
 fn a_tear_follows_the_path_that_is_drawn_for_it() {
-    // An S across a sheet of 0.4 m: 8 cm to the right, then to the left.
-    let way = |z: f64| 0.08 * (std::f64::consts::TAU * z / 0.4).sin();
-    let sheet = |name: &str, at: f64, strength: f64| {
-        let places: Vec<String> =
-            (0..=20).map(|k| 0.02 * f64::from(k) - 0.2).map(|z| format!("[{}, 0, {}]", way(z), z + at)).collect();
-        let regions = format!(
-            r#"{{ name = "way", path = {{ through = [{}], radius = 0.015 }} }},
-            {{ name = "notch", nearest = {{ to = [0, 0, {}], count = 1 }} }}"#,
-            places.join(", "),
-            at - 0.2
-        );
-        let weak = format!(
-            r#"weak = [ {{ region = "way", strength = {strength} }}, {{ region = "notch", strength = 0.3 }} ]"#
-        );
-        let material =
-            r#"young = "500 kPa", poisson = 0.2, density = 300, thickness = "2 mm", break_strain = 0.1, damping = 10"#;
-        let keys = "{ t = 0 }, { t = 1, at = [0.12, 0, 0] }";
-        held_sheet(name, [0.6, 0.4], at, material, 0.27, [&regions, &weak], keys)
-    };
-    let head = "format = 1\nname = \"path\"\ngravity = [0, 0, 0]\nduration = \"1 s\"\nfps = 60\n";
-    let mut both = world(&format!("{head}{}{}", sheet("free", 0.0, 1.0), sheet("led", 1.0, 0.6)));
+    let [free, led] = [("free", 0.0, 1.0), ("led", 1.0, 0.6)].map(|(n, at, s)| sheet_with_an_s(n, at, 0.08, s));
+    let mut both = world(&format!("{S_HEAD}{free}{led}"));
     run(&mut both, 60);
     assert_eq!(both.metrics().pieces, 4);
+    let way = |z: f64| s_way(0.08, z);
     let (free, led) = (off_the_way(&both, 0, way), off_the_way(&both, 1, |z| way(z - 1.0)));
     assert!(free.0 > 0.045 && led.0 < 0.03, "{free:?} {led:?}");
     assert!(led.1[0] < -0.06 && led.1[1] > 0.06, "{led:?}");
+}
+
+/// Two amplitudes, steepest at 41 and 51 degrees to the pull, two strengths, six seeds each. One run of the 24 loses a node on
+/// which the tear turns, see docs/methods/shell.md; along paths of 0.7 tears are not led in every seed.
+#[test]
+#[ignore = "slow: 24 runs"]
+fn sheets_part_in_two_along_an_s() {
+    let mut failed = Vec::new();
+    for (amplitude, strength) in [(0.055, 0.6), (0.055, 0.7), (0.08, 0.6), (0.08, 0.7)] {
+        for seed in 1..=6 {
+            let sheet = sheet_with_an_s("led", 0.0, amplitude, strength);
+            let mut world = world(&format!("{S_HEAD}seed = {seed}\n{sheet}"));
+            run(&mut world, 60);
+            let (off, sides) = off_the_way(&world, 0, |z| s_way(amplitude, z));
+            let pieces = world.metrics().pieces;
+            println!(
+                "S of {amplitude}, strength {strength}, seed {seed}: {pieces} pieces, {off:.4} m off, {sides:.3?}"
+            );
+            if pieces != 2 || (strength < 0.65 && off > 0.03) {
+                failed.push((amplitude, strength, seed));
+            }
+        }
+    }
+    assert!(failed.len() <= 1, "{failed:?}");
 }
 
 #[test]
