@@ -1,7 +1,7 @@
 //! Point algebra of melt stencils, eight points in lanes; matrices row by row.
 
 use super::lanes::{Lanes, Row};
-use super::melt::{CONTROL, FADE, MeltMatter, SPIN_SLACK, Scale, full_trace};
+use super::melt::{CONTROL, FADE, MeltMatter, OPEN_SIDE, SPIN_SLACK, Scale, TENSION, full_trace};
 use super::pairs::{Kind, SUPPORT};
 
 /// A matrix in lanes.
@@ -16,8 +16,10 @@ pub(crate) struct Moments<L> {
     pub flow: Matrix<L>,
     /// Σ w.
     pub weight: L,
-    /// δ over that of a full neighborhood, without walls.
+    /// Density over that of a full neighborhood, without walls and without what is missing at a free surface.
     pub density: L,
+    /// m̃: toward where more matter is.
+    pub side: [L; 3],
 }
 
 /// Constants of eight points.
@@ -42,6 +44,8 @@ pub(crate) struct Constants {
     pub liquid: Row,
     /// Density that walls add, as a part of the full one.
     pub wall: Row,
+    /// m of the half-spaces behind walls.
+    pub wall_side: [Row; 3],
 }
 
 impl Constants {
@@ -57,6 +61,7 @@ impl Constants {
         flows: Row::ZERO,
         liquid: Row::ZERO,
         wall: Row::ZERO,
+        wall_side: [Row::ZERO; 3],
     };
 
     /// Sets one lane to a point of the given volume [m³] and spacing [m], without walls and creep.
@@ -73,6 +78,7 @@ impl Constants {
         self.flows.0[lane] = number(kind.flows());
         self.liquid.0[lane] = number(kind == Kind::Melted);
         self.wall.0[lane] = 0.0;
+        self.wall_side.iter_mut().for_each(|g| g.0[lane] = 0.0);
     }
 }
 
@@ -85,8 +91,14 @@ pub(crate) struct Charges<L> {
     pub control: L,
     /// p / δ² [Pa].
     pub pressure: L,
+    /// 2 κ (δ₀ p / δ² m + s m̃) / h⁴ [Pa over length units⁴].
+    pub lean: [L; 3],
+    /// 2 κ m / h⁴.
+    pub open: [L; 3],
     /// δ over that of a full neighborhood.
     pub density: L,
+    /// κ |m̃|², the part of it that fills the open side.
+    pub missing: L,
     /// Stored strain: xx, xy, xz, yy, yz, zz.
     pub strain: [L; 6],
 }
@@ -275,9 +287,25 @@ pub(crate) fn charge<L: Lanes>(
     for k in 0..9 {
         sent[k] = sent[k] - control * gradient[k];
     }
-    let density = sums.density + L::load(&constants.wall);
+    let square_of = |m: &[L; 3]| m[0].mul_add(m[0], m[1].mul_add(m[1], m[2] * m[2])) * L::splat(OPEN_SIDE as f32);
+    let missing = square_of(&sums.side);
+    let mut open = sums.side;
+    for k in 0..3 {
+        open[k] = open[k] + L::load(&constants.wall_side[k]);
+    }
+    let density = sums.density + L::load(&constants.wall) + square_of(&open);
     let pressure = L::load(&constants.stiffness) * (density - L::splat(1.0));
     let pressure = pressure.max(L::splat(0.0) - L::load(&constants.cohesion)) * L::load(&constants.liquid);
     let lattice = density * L::splat(full_density);
-    Charges { stress: sent, control, pressure: pressure / (lattice * lattice), density, strain }
+    let pressure = pressure / (lattice * lattice);
+    let tension = L::load(&constants.cohesion) * L::load(&constants.liquid) * L::splat(TENSION as f32);
+    let square = sizes * sizes * L::splat((SUPPORT * SUPPORT) as f32);
+    let twice = L::splat(2.0 * OPEN_SIDE as f32) / (square * square);
+    let (tension, pressed) = (tension * twice, pressure * L::splat(full_density));
+    let mut lean = open;
+    for k in 0..3 {
+        open[k] = open[k] * twice;
+        lean[k] = tension.mul_add(sums.side[k], pressed * open[k]);
+    }
+    Charges { stress: sent, control, pressure, lean, open, density, missing, strain }
 }

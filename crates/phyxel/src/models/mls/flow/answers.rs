@@ -37,6 +37,7 @@ impl FlowModel {
             let mut density = if kind.flows() { stored() } else { 0.0 };
             if kind == Kind::Melted {
                 density += melt::pressure_energy(&self.scale, matter, self.packed.density(s));
+                density += melt::tension_energy(matter, self.packed.missing(s));
             }
             let melt = points.volumes[i] * density;
             per_body[points.bodies[i] as usize] += melt + self.solid.deformed(i).energy;

@@ -1,6 +1,6 @@
 //! The formulas of `melt` word for word in f64: what the packed passes are checked against.
 
-use super::melt::{CONTROL, FADE, MeltMatter, NEAR, SPIN_SLACK, full_trace, spiky};
+use super::melt::{CONTROL, FADE, MeltMatter, NEAR, SPIN_SLACK, TENSION, full_trace, spiky};
 use super::pairs::{Kind, Pairs, SUPPORT};
 use crate::linalg::{double_dot, outer, trace};
 use glam::{DMat3, DVec3};
@@ -32,6 +32,8 @@ pub(crate) struct Fit {
     pub weight: f64,
     /// Density δ over that of the full neighborhood.
     pub density: f64,
+    /// 2 κ m / h⁴ [1/m⁴].
+    pub open: DVec3,
 }
 
 /// What a slot sends to its neighbors. Written by `charge`.
@@ -43,11 +45,13 @@ pub(crate) struct Charge {
     pub control: f64,
     /// p / δ² [Pa].
     pub pressure: f64,
+    /// 2 κ m (δ₀ p / δ² + s) / h⁴ [Pa/m⁴].
+    pub lean: DVec3,
 }
 
 impl Charge {
     /// Sends nothing.
-    pub const NONE: Self = Self { stress: DMat3::ZERO, control: 0.0, pressure: 0.0 };
+    pub const NONE: Self = Self { stress: DMat3::ZERO, control: 0.0, pressure: 0.0, lean: DVec3::ZERO };
 }
 
 /// Matter and scale of a melt.
@@ -60,6 +64,8 @@ pub(crate) struct Flow<'a> {
     pub full_density: f64,
     /// Stiffness that keeps points apart, as a part of that of the pressure.
     pub near: f64,
+    /// κ.
+    pub open_side: f64,
 }
 
 impl Flow<'_> {
@@ -68,7 +74,8 @@ impl Flow<'_> {
         let own = &slots[s];
         let (mut moment, mut flow, mut weight, mut torque) = (DMat3::ZERO, DMat3::ZERO, 0.0, DVec3::ZERO);
         let mut density = own.volume * spiky(0.0, SUPPORT * own.size);
-        for &t in pairs.linked_of(s) {
+        let mut side = DVec3::ZERO;
+        for &t in pairs.flowing_of(s) {
             let other = &slots[t as usize];
             let y = other.position - own.position;
             let h = SUPPORT * 0.5 * (own.size + other.size);
@@ -83,7 +90,10 @@ impl Flow<'_> {
             torque += y.cross(other.velocity - own.velocity) * w;
             weight += w;
             density += other.volume * spiky(r2.sqrt(), h);
+            side += y * (other.volume * w);
         }
+        let own_h4 = (SUPPORT * own.size).powi(4);
+        let side = side / own_h4;
         let cut = FADE * full_trace(own.size) / 3.0;
         let square = moment * moment + DMat3::from_diagonal(DVec3::splat(cut * cut));
         let inverse = moment * square.inverse();
@@ -97,7 +107,8 @@ impl Flow<'_> {
             filter,
             velocity_gradient: turn + filter * (flow - turn * moment) * inverse,
             weight,
-            density: density / self.full_density + own.wall,
+            density: density / self.full_density + own.wall + self.open_side * side.length_squared(),
+            open: side * (2.0 * self.open_side / own_h4),
         }
     }
 
@@ -122,14 +133,19 @@ impl Flow<'_> {
             Kind::Melted => self.pressure(matter, fit.density) / (fit.density * self.full_density).powi(2),
             _ => 0.0,
         };
-        Charge { stress: fit.filter * stress * fit.inverse - fit.velocity_gradient * control, control, pressure }
+        let stress = fit.filter * stress * fit.inverse - fit.velocity_gradient * control;
+        let tension = match slot.kind {
+            Kind::Melted => TENSION * matter.cohesion,
+            _ => 0.0,
+        };
+        Charge { stress, control, pressure, lean: fit.open * (pressure * self.full_density + tension) }
     }
 
     /// Force of all linked neighbors on slot `s` [N].
     pub fn force(&self, s: usize, slots: &[Slot], charges: &[Charge], pairs: &Pairs) -> DVec3 {
         let mut force = DVec3::ZERO;
         let flows = slots[s].kind.flows();
-        for &t in pairs.linked_of(s) {
+        for &t in pairs.flowing_of(s) {
             if flows || slots[t as usize].kind.flows() {
                 force += self.linked_force(&slots[s], &slots[t as usize], &charges[s], &charges[t as usize]);
             }
@@ -162,6 +178,8 @@ impl Flow<'_> {
                 _ => 2.0 * from_b.pressure,
             };
             let slope = 45.0 / (PI * h.powi(4)) * near * near;
+            let lean = (from_a.lean - from_b.lean) * volumes;
+            force += lean * w - y * (6.0 * q * q / (h * h) * y.dot(lean));
             let viscosity =
                 0.5 * (self.matters[a.matter as usize].viscosity + self.matters[b.matter as usize].viscosity);
             let drag = viscosity * 45.0 / (PI * h.powi(5)) * near * relative.dot(axis);

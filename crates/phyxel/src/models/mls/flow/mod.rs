@@ -312,8 +312,13 @@ impl FlowModel {
             }
         });
         let constants = &mut self.packed.constants;
-        walls::feel(&mut self.near_walls, pairs, &points.positions, colliders, scale.full_density, |s, density| {
-            constants[s / LANES].wall.0[s % LANES] += density as f32;
+        let walls = &mut self.near_walls;
+        walls::feel(walls, pairs, &points.positions, colliders, scale.full_density, |s, density, side| {
+            let (constants, l) = (&mut constants[s / LANES], s % LANES);
+            constants.wall.0[l] += density as f32;
+            for (row, g) in constants.wall_side.iter_mut().zip(side.to_array()) {
+                row.0[l] += g as f32;
+            }
         });
     }
 
@@ -358,7 +363,9 @@ impl FlowModel {
         for near in &self.near_walls {
             let s = near.slot as usize;
             let i = self.pairs.points[s] as usize;
-            let force = walls::push(near, points.volumes[i], self.pairs.sizes[s], self.packed.pressure(s));
+            let (pressure, open) = (self.packed.pressure(s), self.packed.open(s, &self.scale));
+            let size = self.pairs.sizes[s];
+            let force = walls::push(near, points.volumes[i], size, pressure, self.scale.full_density, open);
             points.forces[i] += force;
             impulses[near.collider as usize] += force * dt;
             work += dt * force.dot(colliders.list[near.collider as usize].velocity_at(points.positions[i]));

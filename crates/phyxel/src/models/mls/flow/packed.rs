@@ -19,6 +19,8 @@ const CHUNK: usize = 16;
 
 /// A row in lists that stands for nobody: no volume, velocity or reach, so it adds nothing.
 const NOBODY: Row = Row([0.0, 0.0, 0.0, -1e6, 0.0, 0.0, 0.0, 0.0]);
+/// Least stiffness that is sent, so that its sign tells who is melted.
+const LEAST_STIFFNESS: f32 = 1e-20;
 /// Smallest mean spacing of a pair [length units]; below it is only `NOBODY`.
 const LEAST_SIZE: f32 = 1e-3;
 
@@ -31,13 +33,18 @@ pub(crate) struct Fitted {
     pub density: Row,
     /// p / δ² [Pa].
     pub pressure: Row,
+    /// 2 κ m / h⁴ [one over length units⁴].
+    pub open: [Row; 3],
+    /// κ |m̃|².
+    pub missing: Row,
 }
 
 /// Packed state of all slots.
 pub(crate) struct Packed {
     /// x, y, z in fixed point, half the spacing, velocity, volume; after the last block one that is nobody.
     motions: Vec<Row>,
-    /// Row by row the stress, then control, pressure, liquid, viscosity, stiffness; scaled for pass 2.
+    /// Row by row the stress, then control, pressure, stiffness (negative where it is not melted), viscosity, lean; scaled for
+    /// pass 2.
     sent: Vec<[Row; 2]>,
     pub constants: Vec<Constants>,
     pub fitted: Vec<Fitted>,
@@ -85,7 +92,8 @@ impl Packed {
         self.motions.resize(blocks * LANES + 1, NOBODY);
         self.sent.resize(blocks * LANES + 1, [Row::ZERO; 2]);
         self.constants.resize(blocks, Constants::NONE);
-        let nothing = Fitted { strain: [Row::ZERO; 6], density: Row([1.0; LANES]), pressure: Row::ZERO };
+        let (strain, open) = ([Row::ZERO; 6], [Row::ZERO; 3]);
+        let nothing = Fitted { strain, density: Row([1.0; LANES]), pressure: Row::ZERO, open, missing: Row::ZERO };
         self.fitted.resize(blocks, nothing);
         let per_unit = 1.0 / scale.unit;
         self.motions.par_chunks_mut(CHUNK * LANES).enumerate().for_each(|(chunk, rows)| {
@@ -138,6 +146,17 @@ impl Packed {
         self.fitted.get(s / LANES).map_or(0.0, |f| f64::from(f.pressure.0[s % LANES]))
     }
 
+    /// κ |m̃|² of a slot: what its open side lacks of the full density.
+    pub fn missing(&self, s: usize) -> f64 {
+        self.fitted.get(s / LANES).map_or(0.0, |f| f64::from(f.missing.0[s % LANES]))
+    }
+
+    /// 2 κ m / h⁴ of a slot [1/m⁴].
+    pub fn open(&self, s: usize, scale: &Scale) -> DVec3 {
+        let Some(fitted) = self.fitted.get(s / LANES) else { return DVec3::ZERO };
+        DVec3::from_array(fitted.open.map(|row| f64::from(row.0[s % LANES]))) / scale.unit.powi(4)
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let rows = size_of_val(&*self.motions) + size_of_val(&*self.sent);
@@ -186,6 +205,7 @@ unsafe fn sum_block<L: Lanes>(shared: &Shared, block: usize, own: &[L; LANES]) -
     let mut a = [zero; 6];
     let mut flow = [zero; 9];
     let mut weight = zero;
+    let mut side = [zero; 3];
     let size = own[3] + own[3];
     let mut density = own[7] * L::splat((1.0 / SUPPORT.powi(3)) as f32) / (size * size * size);
     for indices in shared.lists.of(block) {
@@ -212,9 +232,14 @@ unsafe fn sum_block<L: Lanes>(shared: &Shared, block: usize, own: &[L; LANES]) -
         weight = weight + w;
         let t = (one - r2.sqrt() * per_h).max(zero) * per_h;
         density = other[7].mul_add(t * t * t, density);
+        for k in 0..3 {
+            side[k] = other[7].mul_add(wy[k], side[k]);
+        }
     }
     let part = L::splat((15.0 / PI / shared.scale.full_density) as f32);
-    Moments { a, flow, weight, density: density * part }
+    let square = size * size * L::splat((SUPPORT * SUPPORT) as f32);
+    let per_h4 = one / (square * square);
+    Moments { a, flow, weight, density: density * part, side: side.map(|m| m * per_h4) }
 }
 
 #[inline(always)]
@@ -238,6 +263,8 @@ unsafe fn fit_pass<L: Lanes>(
         }
         fitted.density = charges.density.store();
         fitted.pressure = charges.pressure.store();
+        fitted.open = charges.open.map(|l| l.store());
+        fitted.missing = charges.missing.store();
         send(shared.scale, &charges, constants, &mut sent[k * LANES..(k + 1) * LANES]);
     }
 }
@@ -253,11 +280,16 @@ fn send<L: Lanes>(scale: &Scale, charges: &Charges<L>, constants: &Constants, se
     }
     lanes[1][0] = s[8].store();
     lanes[1][1] = charges.control.store();
-    lanes[1][2] = (charges.pressure * L::splat((spiky * scale.unit * scale.unit) as f32)).store();
-    lanes[1][3] = constants.liquid;
-    lanes[1][4] = (L::load(&constants.viscosity) * L::splat((0.5 * spiky * scale.unit) as f32)).store();
+    let pressure = L::splat((spiky * scale.unit * scale.unit) as f32);
+    lanes[1][2] = (charges.pressure * pressure).store();
     let close = 0.5 * scale.near * scale.unit * scale.unit;
-    lanes[1][5] = (L::load(&constants.stiffness) * L::splat(close as f32)).store();
+    let stiffness = (L::load(&constants.stiffness) * L::splat(close as f32)).max(L::splat(LEAST_STIFFNESS));
+    let sign = L::load(&constants.liquid) * L::splat(2.0) - L::splat(1.0);
+    lanes[1][3] = (stiffness * sign).store();
+    lanes[1][4] = (L::load(&constants.viscosity) * L::splat((0.5 * spiky * scale.unit) as f32)).store();
+    for k in 0..3 {
+        lanes[1][5 + k] = (charges.lean[k] * L::splat((scale.unit * scale.unit) as f32)).store();
+    }
     for half in 0..2 {
         // SAFETY: there are eight rows of lanes.
         let rows = unsafe { L::gather(lanes[half].as_ptr(), 1, &SEQUENCE) };
@@ -299,15 +331,22 @@ fn pair_force<L: Lanes>(a: &Sender<L>, b: &Sender<L>, apart: &Apart<L>) -> [L; 3
     let r_over_h = r * per_h;
     let near = (one - r_over_h).max(zero);
     // A solid partner mirrors the pressure of the melt; between two solids there is none.
-    let both = t[3] * t_b[3];
-    let any = (t[3] + t_b[3]) - both;
+    let liquid = |s: L| (s * L::splat(1.0 / LEAST_STIFFNESS)).min(one).max(zero);
+    let (liquid_a, liquid_b) = (liquid(t[3]), liquid(t_b[3]));
+    let both = liquid_a * liquid_b;
+    let any = (liquid_a + liquid_b) - both;
+    let stiffness = t[3].max(zero - t[3]) + t_b[3].max(zero - t_b[3]);
     let pressure = (t[2] + t_b[2]) * (L::splat(2.0) - both);
     let approach = v[0].mul_add(y[0], v[1].mul_add(y[1], v[2] * y[2])) * per_r;
     let drag = (t[4] + t_b[4]) * any * per_h * approach;
     let per_h2 = per_h * per_h;
     let volumes = (a.motion[7] * b.motion[7]) * (per_h2 * per_h2) * near;
-    let close = (one - r_over_h * L::splat((SUPPORT / NEAR) as f32)).max(zero) * (t[5] + t_b[5]) * (size * size) * any;
-    let along = (volumes * (drag - pressure * near) - close) * per_r;
+    let close = (one - r_over_h * L::splat((SUPPORT / NEAR) as f32)).max(zero) * stiffness * (size * size) * any;
+    // What fills the open side of a neighborhood pushes across the pair too.
+    let products = a.motion[7] * b.motion[7];
+    let lean = [(t[5] - t_b[5]) * products, (t[6] - t_b[6]) * products, (t[7] - t_b[7]) * products];
+    let curved = lean[0].mul_add(y[0], lean[1].mul_add(y[1], lean[2] * y[2])) * (q * q) * per_h2 * L::splat(6.0);
+    let along = (volumes * (drag - pressure * near) - close) * per_r - curved;
 
     let control = t[1] + t_b[1];
     let mut m = *s;
@@ -320,7 +359,8 @@ fn pair_force<L: Lanes>(a: &Sender<L>, b: &Sender<L>, apart: &Apart<L>) -> [L; 3
         m[3].mul_add(y[0], m[4].mul_add(y[1], m[5].mul_add(y[2], control * v[1]))),
         m[6].mul_add(y[0], m[7].mul_add(y[1], last.mul_add(y[2], control * v[2]))),
     ];
-    [y[0].mul_add(along, rows[0] * w), y[1].mul_add(along, rows[1] * w), y[2].mul_add(along, rows[2] * w)]
+    let force = |k: usize| y[k].mul_add(along, (lean[k] + rows[k]) * w);
+    [force(0), force(1), force(2)]
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 use super::bonds::{Stencil, join, leave};
 use super::literal::{self, Charge, Fit, Flow, Slot, absorb, polar_rotation};
-use super::melt::{full_density, full_trace, spiky};
+use super::melt::{OPEN_SIDE, full_density, full_trace, spiky};
 use super::pairs::{Kind, Pairs, SUPPORT};
 use super::*;
 use crate::linalg::{double_dot, outer, trace};
@@ -63,7 +63,7 @@ fn density_pressure_and_viscosity_equal_the_vectors() {
     let rho0 = number("rho0");
     let matter = MeltMatter { density: 1.0, ..MeltMatter::default() };
     let sound = number("k_p").sqrt();
-    let flow = Flow { matters: &[matter], sound, full_density: rho0, near: 0.0 };
+    let flow = Flow { matters: &[matter], sound, full_density: rho0, near: 0.0, open_side: 0.0 };
     let fits: Vec<Fit> = (0..x.len()).map(|s| flow.fit(s, &slots, &pairs)).collect();
     let densities = numbers(&file["density_spiky"]);
     for (fit, expected) in fits.iter().zip(&densities) {
@@ -85,16 +85,16 @@ fn density_pressure_and_viscosity_equal_the_vectors() {
     check(&flow, &still, &charges, "f_pressure");
     let matter = MeltMatter { viscosity: number("visc"), density: 0.0, ..MeltMatter::default() };
     let amounts: Vec<Slot> = slots.iter().zip(&densities).map(|(s, d)| Slot { volume: mass / d, ..*s }).collect();
-    let thick = Flow { matters: &[matter], sound: 0.0, full_density: 1.0, near: 0.0 };
+    let thick = Flow { matters: &[matter], sound: 0.0, full_density: 1.0, near: 0.0, open_side: 0.0 };
     check(&thick, &amounts, &vec![Charge::NONE; x.len()], "f_viscosity_central");
 }
 
 fn all_pairs(n: usize) -> Pairs {
     let mut pairs = Pairs::default();
-    pairs.linked.starts.push(0);
+    pairs.flowing.starts.push(0);
     for s in 0..n as u32 {
-        pairs.linked.neighbors.extend((0..n as u32).filter(|&t| t != s));
-        pairs.linked.starts.push(pairs.linked.neighbors.len() as u32);
+        pairs.flowing.neighbors.extend((0..n as u32).filter(|&t| t != s));
+        pairs.flowing.starts.push(pairs.flowing.neighbors.len() as u32);
     }
     pairs
 }
@@ -185,7 +185,7 @@ fn packed_passes_equal_the_formulas() {
         };
         let slots: Vec<Slot> = (0..points.len()).map(slot).collect();
         let Scale { sound, full_density, near, .. } = model.scale;
-        let flow = Flow { matters: &model.matters, sound, full_density, near };
+        let flow = Flow { matters: &model.matters, sound, full_density, near, open_side: OPEN_SIDE };
         let mut charges = vec![Charge::NONE; points.len()];
         for s in (0..points.len()).filter(|&s| slots[s].kind.flows()) {
             let fit = flow.fit(s, &slots, pairs);
@@ -379,4 +379,48 @@ fn constants_of_a_filled_neighborhood() {
     let turn = DMat3::from_rotation_y(0.7);
     assert!(norm(polar_rotation(turn * (DMat3::IDENTITY + outer(DVec3::X, DVec3::X) * 0.2)) - turn) < 1e-12);
     assert!(trace(turn) > 0.0);
+}
+
+/// Melt without stored strain and repulsion of close points: its pressure is all it has.
+fn pressed(n: usize, jitter: f64) -> (Points, FlowModel) {
+    let points = block(n, jitter);
+    let mut model = half_melted(&points, |_| true);
+    model.matters[0] = MeltMatter { lambda: 0.0, mu: 0.0, viscosity: 0.0, cohesion: 2e4, ..model.matters[0] };
+    model.scale.near = 0.0;
+    (points, model)
+}
+
+#[test]
+fn pressure_is_the_slope_of_its_energy() {
+    let (mut points, mut model) = pressed(5, 0.3);
+    forces(&mut model, &mut points);
+    let found = forces(&mut model, &mut points);
+    let along: Vec<DVec3> = (0..points.len()).map(|i| Random::new(7, i as u64).in_cube()).collect();
+    let start = points.positions.clone();
+    let mut energy = |step: f64| {
+        points.positions.iter_mut().zip(&start).zip(&along).for_each(|((p, s), a)| *p = *s + step * *a);
+        model.measure_energy(&points, &Colliders::default())
+    };
+    // Densities are f32: a step long enough that rounding does not show.
+    let step = 2e-4;
+    let slope = (8.0 * (energy(step) - energy(-step)) - (energy(2.0 * step) - energy(-2.0 * step))) / (12.0 * step);
+    let work: f64 = found.iter().zip(&along).map(|(f, a)| f.dot(*a)).sum();
+    let size: f64 = found.iter().zip(&along).map(|(f, a)| f.length() * a.length()).sum();
+    assert!((slope + work).abs() < 1e-3 * size, "{slope} {work} of {size}");
+}
+
+#[test]
+fn faces_of_a_lattice_are_at_rest() {
+    let (mut points, mut model) = pressed(7, 0.0);
+    forces(&mut model, &mut points);
+    let on = |x: f64| !(0.05..=0.55).contains(&x);
+    for (s, &i) in model.pairs.points.iter().enumerate() {
+        let p = points.positions[i as usize];
+        let faces = [p.x, p.y, p.z].iter().filter(|x| on(**x)).count();
+        let density = model.packed.density(s);
+        match faces {
+            0 | 1 => assert!((density - 1.0).abs() < 0.003, "{p}: {density}"),
+            _ => assert!((0.75..0.96).contains(&density), "{p}: {density}"),
+        }
+    }
 }
