@@ -58,7 +58,7 @@ probe = [{ name = "middle", body = "melt", measure = "mean_y" }, { name = "top",
     // The middle is half the depth up. 4.7 layers fill the well: the topmost is not full, and single points of it stand out.
     let [middle, top, carried] = world.probe_values()[..] else { panic!("three probes") };
     let depth = volume / (0.26 * 0.26);
-    assert!((2.0 * middle - depth).abs() < 0.1 * spacing, "{middle} m is the middle of a depth of {depth} m");
+    assert!((2.0 * middle - depth).abs() < 0.25 * spacing, "{middle} m is the middle of a depth of {depth} m");
     assert!(top + 0.5 * spacing > depth - 0.25 * spacing && top < depth, "{top} m for a depth of {depth} m");
     assert!((carried / (9.81 * end.mass) - 1.0).abs() < 5e-3, "{carried} N");
 }
