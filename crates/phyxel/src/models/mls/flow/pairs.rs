@@ -10,10 +10,10 @@
 //! The two-step rule lets all neighbors of a filled region through, but not the other side of a gap; joining at a shorter
 //! distance than parting is the hysteresis. Pairs that are not linked and not bonded only push each other away.
 //!
-//! Melted points of one piece *flow together* whether they are linked or not. In disordered melt a tenth of the pairs near
-//! the end of the support have no third point between them, and the rule would take them in and leave them out as that
-//! point comes and goes: each time density and forces jump, and the jumps feed motion (a drop without viscosity gained a
-//! tenth of its energy in a second, and pools trembled).
+//! Melted points of one piece *flow together* whether they are linked or not. In disordered melt many pairs near the end of
+//! the support have no third point between them, and the rule would take them in and leave them out as that point comes
+//! and goes: each time density and forces jump, and the jumps feed motion (a drop without viscosity gained a quarter of its
+//! energy in two seconds, and pools trembled).
 
 use super::lanes::LANES;
 use super::travel::Travel;
