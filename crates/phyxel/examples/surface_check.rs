@@ -150,7 +150,12 @@ fn holes(now: &BodyFrame) {
     let area: f32 = now.surfels.axes_u.iter().zip(&now.surfels.axes_v).map(|(u, v)| u.length() * v.length()).sum();
     let half_axis = (area / now.surfels.len().max(1) as f32).sqrt();
     let found = seen_through(&now.surfels, 20, 0.5 * half_axis);
-    println!("{} surfels, half-axes {:.2} mm: {found} pixels are seen through", now.surfels.len(), 1e3 * half_axis);
+    println!(
+        "{} surfels, half-axes {:.2} mm: {} pixels are seen through",
+        now.surfels.len(),
+        1e3 * half_axis,
+        found.len()
+    );
 }
 
 fn main() {

@@ -23,7 +23,7 @@ const HOLD: f32 = 0.02;
 const LONGEST: f32 = 3.5;
 /// Ellipses stand over an edge by this, and are at least this wide across it [of their radius].
 const OVER: f32 = 0.15;
-const NARROW: f32 = 0.35;
+const NARROW: f32 = 0.5;
 /// Part of the way that an ellipse goes to its due size in a frame.
 const RESIZE: f32 = 0.25;
 /// Surface that has faded by more than this is new.

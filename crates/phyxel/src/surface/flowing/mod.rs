@@ -216,6 +216,8 @@ struct Scratch {
     old_labels: Vec<u32>,
     /// Whether each is of a body with a detail surface.
     detailed: Vec<bool>,
+    /// Whether each is of such a body and has turned solid in this frame.
+    hardened: Vec<bool>,
     /// Velocity of each, as far as it is known from the last frame [m/s].
     velocities: Vec<Vec3>,
     /// Distance of each to each mold [m].
@@ -312,6 +314,7 @@ impl FlowingSurface {
         let around = self.look_around(&cover);
         self.settle(&flows, &around, &mut cover.alive, &paints);
         self.press(molds);
+        self.drop_films(&mut cover.alive);
         self.wear_coats(&worn, carried, &cover);
         self.thin(&around, &mut cover);
         self.fill(&around, &mut cover, world);

@@ -26,7 +26,7 @@ const ASKED: f64 = WALL + WETTING;
 /// Farthest that a surfel inside a mold is led out [spacings].
 const FARTHEST: f64 = 1.5;
 /// A surfel on the wall stays there down to this density; others come from `ISO` on.
-const KEPT: f32 = 0.4;
+const KEPT: f32 = 0.46;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
@@ -183,6 +183,8 @@ impl FlowingSurface {
                     contact = contact.max(touch);
                 }
             }
+            // What the wall has shaped and matter has left again is nobody's detail.
+            e.stray |= u32::from(e.contact > 0.0 && contact == 0.0);
             e.contact = contact;
             e.grown |= u32::from(contact > 0.0);
         });
@@ -270,6 +272,8 @@ fn press(
     if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);
+        // Pushed away where no matter is behind it: it would stay on the wall as a film.
+        e.stray |= u32::from(!filled && distance < -INSIDE * spacing);
         return if filled { 1.0 } else { 0.0 };
     }
     if !filled {

@@ -55,9 +55,24 @@ impl FlowingSurface {
         }
         for (i, w) in found {
             let e = &mut self.elements[i as usize];
-            let below = w < ASTRAY.0 && w < e.winding - CHANGED;
-            let above = w > ASTRAY.1 && w > e.winding + CHANGED;
-            e.stray = u32::from(below || above);
+            e.stray = u32::from(e.is_astray(w));
+        }
+    }
+
+    /// Takes away what lies astray on matter that turns solid in this frame: from now on all that is there is its detail. Free surfels and
+    /// those on molds are asked too: films and crumbs at the rim of a cast.
+    pub(super) fn drop_films(&mut self, alive: &mut [bool]) {
+        let s = &self.scratch;
+        let known = |e: &Element| s.hardened.get(e.host as usize) == Some(&true);
+        let mut pieces: Vec<(u32, u32)> =
+            self.numbers(known).into_iter().map(|i| (s.labels[self.elements[i as usize].host as usize], i)).collect();
+        pieces.retain(|p| alive[p.1 as usize]);
+        pieces.sort_unstable();
+        for piece in pieces.chunk_by(|a, b| a.0 == b.0) {
+            let all: Vec<u32> = piece.iter().map(|p| p.1).collect();
+            for (i, w) in self.windings(&all, &all) {
+                alive[i as usize] = !self.elements[i as usize].is_astray(w);
+            }
         }
     }
 
@@ -78,5 +93,14 @@ impl FlowingSurface {
         let inside = Inside::new(&places, &normals, f64::from(self.spacing(element(all[0]).body)), SMEARED);
         let one = |&i: &u32| (i, inside.at(element(i).position.as_dvec3()) as f32);
         asked.par_iter().with_min_len(CHUNK).map(one).collect()
+    }
+}
+
+impl Element {
+    /// Whether a winding number says that it is astray, and was not so at rest.
+    fn is_astray(&self, winding: f32) -> bool {
+        let rest = if self.grown != 0 { 0.5 } else { self.winding };
+        let (below, above) = (winding < ASTRAY.0, winding > ASTRAY.1);
+        (below && winding < rest - CHANGED) || (above && winding > rest + CHANGED)
     }
 }

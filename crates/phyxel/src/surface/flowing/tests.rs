@@ -460,8 +460,11 @@ fn a_print_finer_than_the_points_is_taken_and_kept() {
             .collect();
         lab.with(&moved, |points| surface.update(points, &[], &floor));
     }
-    for (a, b) in before.iter().zip(&surface.elements) {
-        assert!(a.id == b.id && (a.position + 0.45 * Vec3::Y).distance(b.position) < 1e-3 * SPACING as f32);
+    // Crumbs at the rim are gone.
+    assert!(100 * surface.len() >= 99 * before.len(), "{} of {}", surface.len(), before.len());
+    for b in &surface.elements {
+        let a = before.iter().find(|a| a.id == b.id).expect("nothing is new");
+        assert!((a.position + 0.45 * Vec3::Y).distance(b.position) < 1e-3 * SPACING as f32);
         assert_eq!(a.color, b.color);
     }
 }

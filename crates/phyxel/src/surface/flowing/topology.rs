@@ -69,15 +69,18 @@ impl Mark {
 impl FlowingSurface {
     /// Brings the marks of all members to this frame. `flow` is how much they flow now.
     pub(super) fn watch_topology(&mut self, flow: &[f32]) {
+        self.scratch.hardened.clear();
         for (i, mark) in self.marks.iter_mut().enumerate() {
             mark.fresh = mark.fresh.saturating_sub(1);
             if mark.label == UNKNOWN {
                 mark.label = self.scratch.labels[i];
             }
             // What turns solid keeps the surface that it has now.
-            if mark.flowing != 0 && flow[i] == 0.0 {
+            let hardens = mark.flowing != 0 && flow[i] == 0.0;
+            if hardens {
                 (mark.reference, mark.change) = (f32::NAN, 0.0);
             }
+            self.scratch.hardened.push(hardens && self.scratch.detailed[i]);
         }
         self.find_events();
         self.find_changes(flow);
