@@ -4,7 +4,7 @@ use crate::frame::BodyFrame;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
-use crate::surface::{Carried, Coated, FlowPoints, Least, Mold, Paint, Stain, Surfels, Worn};
+use crate::surface::{Carried, Carriers, Coated, FlowPoints, Least, Mold, Paint, Stain, Surfels, Worn};
 use crate::world::World;
 use glam::DVec3;
 
@@ -35,11 +35,19 @@ impl World {
             let rest = FlowPoints { positions: rest_positions, ..now };
             self.flowing.join(b as u32, carrier.rest(), &rest, surface.manner);
             let range = self.bodies[b].range.clone();
-            let gradients = &self.scratch.gradients[range.clone()];
-            carrier.update(&positions[range.clone()], &rest_positions[range.clone()], gradients, &mut solid[b]);
+            let points = Carriers {
+                positions: &positions[range.clone()],
+                rest_positions: &rest_positions[range.clone()],
+                velocities: &velocities[range.clone()],
+                gradients: &self.scratch.gradients[range],
+            };
+            carrier.update(points.positions, points.rest_positions, points.gradients, &mut solid[b]);
+            if self.flowing.follows_solid(b as u32) {
+                carrier.write_velocities(points.positions, points.velocities, &mut solid[b]);
+            }
             if let Some(skin) = &mut surface.skin {
                 self.flowing.join_coat(b as u32, skin.rest(), &rest);
-                skin.carry(&positions[range.clone()], &rest_positions[range], gradients);
+                skin.carry(&points);
             }
         }
         let carried = self.surfaces.iter().zip(&solid).map(|(s, surfels)| {

@@ -25,7 +25,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carrier, Carriers, FlowingSurface, IsoSurface, Manner, Skin};
+use crate::surface::{Carrier, Carriers, FlowingSurface, IsoSurface, Manner, Skin, velocities_among};
 use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -366,6 +366,8 @@ impl World {
                 let (mesh, spacing) = IsoSurface::around_uneven(&out.bodies[b].positions, &out.bodies[b].spacings);
                 self.surfaces[b].vertices = mesh.positions.len();
                 mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
+                let BodyFrame { positions, spacings, velocities, surfels, .. } = &mut out.bodies[b];
+                surfels.velocities = velocities_among(positions, spacings, velocities, &surfels.positions);
                 if let Some(molten) = self.surfaces[b].molten {
                     let melted = |i: usize| 1.0 - self.lattice.solidity(i).unwrap_or(1.0) as f32;
                     let melted: Vec<f32> = body.range.clone().map(melted).collect();

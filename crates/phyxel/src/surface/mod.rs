@@ -14,6 +14,7 @@ pub mod iso;
 mod remesh;
 mod sew;
 mod skin;
+mod velocities;
 
 pub use boundary::{anisotropy, exposure};
 pub use closed::seen_through;
@@ -21,8 +22,9 @@ pub use displacement::{Carrier, Falloff};
 pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Least, Manner, Mold, Paint, Stain, Worn};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
-pub use remesh::{mesh_around, mesh_of_surfels, velocities_near};
+pub use remesh::{mesh_around, mesh_of_surfels};
 pub use skin::{Carriers, NEW_VERTEX, Skin};
+pub use velocities::{velocities_among, velocities_near};
 
 use glam::{DVec3, Vec3};
 

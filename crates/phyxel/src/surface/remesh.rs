@@ -82,17 +82,6 @@ pub fn mesh_of_surfels(surfels: &Surfels) -> Mesh {
     mesh_around(surfels, f64::from(spacing_of(surfels)))
 }
 
-/// Velocities at places near surfels [m/s]: those of the nearest ones; empty where surfels have none.
-pub fn velocities_near(surfels: &Surfels, places: &[DVec3]) -> Vec<Vec3> {
-    if surfels.velocities.len() != surfels.len() || surfels.is_empty() {
-        return Vec::new();
-    }
-    let centers: Vec<DVec3> = surfels.positions.iter().map(|p| p.as_dvec3()).collect();
-    let grid = Grid::new(&centers, f64::from(2.0 * spacing_of(surfels)));
-    let nearest = |p: &DVec3| grid.nearest(*p).map_or(Vec3::ZERO, |(j, _)| surfels.velocities[j]);
-    places.par_iter().with_min_len(256).map(nearest).collect()
-}
-
 /// The planes of the surfels that lead vertices.
 struct Planes {
     grid: Grid,
@@ -428,19 +417,6 @@ mod tests {
         assert_eq!(euler(&mesh), 2);
         let far = mesh.positions.iter().map(|p| (p.length() - 1.0).abs()).fold(0.0, f64::max);
         assert!(far < spacing, "{}", far / spacing);
-    }
-
-    #[test]
-    fn vertices_move_as_the_surfels_beside_them() {
-        let mut ball = balls(&[Vec3::ZERO], 2000);
-        assert!(velocities_near(&ball, &[DVec3::X]).is_empty());
-        ball.velocities = ball.positions.iter().map(|p| Vec3::Y.cross(*p)).collect();
-        let mesh = mesh_of_surfels(&ball);
-        let velocities = velocities_near(&ball, &mesh.positions);
-        assert_eq!(velocities.len(), mesh.positions.len());
-        for (p, v) in mesh.positions.iter().zip(velocities) {
-            assert!((v - Vec3::Y.cross(p.as_vec3())).length() < 0.06, "{p} {v}");
-        }
     }
 
     #[test]

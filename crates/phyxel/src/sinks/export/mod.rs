@@ -30,7 +30,6 @@ impl Format {
     }
 
     fn encode(self, body: &BodyFrame) -> Vec<u8> {
-        let body = &meshed(body);
         match self {
             Self::Obj => obj::encode(body),
             Self::Ply => ply::encode(body),
@@ -56,13 +55,18 @@ fn meshed(body: &BodyFrame) -> Cow<'_, BodyFrame> {
     Cow::Owned(BodyFrame { mesh, ..body.clone() })
 }
 
+/// The bodies of a frame that are drawn, as they are written.
+pub fn exported(frame: &Frame) -> Vec<Cow<'_, BodyFrame>> {
+    frame.bodies.iter().filter(|b| !b.hidden).map(meshed).collect()
+}
+
 /// Writes the bodies of a frame into a folder, as `<body>_00012.obj`; returns the files. `name` makes a body's name fit for files.
 pub fn write_frame(frame: &Frame, format: Format, dir: &Path, name: impl Fn(&str) -> String) -> Result<Vec<PathBuf>> {
     create_folder(dir)?;
     let mut files = Vec::new();
-    for body in frame.bodies.iter().filter(|b| !b.hidden) {
+    for body in exported(frame) {
         let path = dir.join(format!("{}_{:05}.{}", name(&body.name), frame.index, format.extension()));
-        write_whole(&path, &format.encode(body))?;
+        write_whole(&path, &format.encode(&body))?;
         files.push(path);
     }
     Ok(files)
