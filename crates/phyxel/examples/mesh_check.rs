@@ -128,8 +128,7 @@ fn misfits(mesh: &MeshFrame) -> usize {
     let used: BTreeSet<u32> = mesh.triangles.iter().flatten().copied().collect();
     let sound = |v: &u32| {
         let vectors = [&mesh.positions, &mesh.normals, &mesh.velocities].map(|list| list.get(*v as usize));
-        vectors.iter().flatten().all(|p| p.is_finite())
-            && vectors[1].is_none_or(|n| (n.length() - 1.0).abs() < 1e-3)
+        vectors.iter().flatten().all(|p| p.is_finite()) && vectors[1].is_none_or(|n| (n.length() - 1.0).abs() < 1e-3)
     };
     lists + used.iter().filter(|v| !sound(v)).count()
 }
@@ -157,9 +156,12 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         };
         let mut found = Found::default();
-        let closed = |b: &&BodyFrame| !b.hidden && !b.two_sided && !(b.surfels.is_empty() && b.mesh.is_empty());
-        for body in exported(&frame).iter().filter(closed) {
-            found += examine(&body.mesh);
+        // Bodies that have fused have one mesh, which the first of them has.
+        let closed = |b: &BodyFrame| !b.two_sided && !b.surfels.is_empty() && b.joined.is_none();
+        for body in exported(&frame) {
+            if closed(&body) {
+                found += examine(&body.mesh);
+            }
         }
         let volume: f64 = found.shells.iter().map(|s| s.0).sum();
         let matter = volumes.get(index as usize).copied().unwrap_or(f64::NAN);
@@ -179,6 +181,8 @@ fn main() -> ExitCode {
         handles = handles.max(found.handles());
         others += usize::from(found.shells.len() as f64 != known);
     }
-    println!("{count} frames: at most {worst} bad, at most {handles} handles, {others} frames with another number of shells than of pieces");
+    println!(
+        "{count} frames: at most {worst} bad, at most {handles} handles, {others} frames with another number of shells than of pieces"
+    );
     if worst == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -7,6 +7,7 @@ use crate::points::Points;
 use crate::surface::{Carried, Carriers, Coated, FlowPoints, Least, Mold, Paint, Stain, Surfels, Worn};
 use crate::world::World;
 use glam::DVec3;
+use std::collections::BTreeMap;
 
 /// Points of an embedded body that are nearer than this are one piece [spacings].
 const JOINED: f64 = 1.5;
@@ -19,11 +20,12 @@ impl World {
         self.flow.manages(b) || (self.embedded.manages(b) && self.surfaces[b].manner.detail)
     }
 
-    /// Brings the surface of what flows up to this frame; its solid parts stay carried. `measure` must have run.
-    pub(crate) fn follow_flow(&mut self) {
+    /// Brings the surface of what flows up to this frame; its solid parts stay carried. `measure` must have run. Says of each body
+    /// which is the first one that it has fused with.
+    pub(crate) fn follow_flow(&mut self) -> Vec<Option<u32>> {
         let flowing: Vec<bool> = (0..self.bodies.len()).map(|b| self.surface_flows(b)).collect();
         if !flowing.contains(&true) {
-            return;
+            return Vec::new();
         }
         let (flow, labels) = (self.flow_of_points(), self.pieces_of_points());
         let Points { rest_positions, positions, velocities, spacings, bodies, .. } = &self.points;
@@ -75,6 +77,7 @@ impl World {
         });
         let molds: Vec<Mold> = mold.collect();
         self.flowing.update(&now, &carried, &molds);
+        fused(&flowing, bodies, &labels)
     }
 
     /// Writes the triangles of bodies whose surface follows their flow.
@@ -117,6 +120,17 @@ impl World {
         }
         labels
     }
+}
+
+/// Of each body that flows the first one that it shares a piece with.
+fn fused(flowing: &[bool], bodies: &[u32], labels: &[u32]) -> Vec<Option<u32>> {
+    // The first body in each piece; points lie body after body.
+    let mut first: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut groups = Groups::new(flowing.len());
+    for (&body, &label) in bodies.iter().zip(labels).filter(|(b, _)| flowing[**b as usize]) {
+        groups.unite(*first.entry(label).or_insert(body), body);
+    }
+    (0..flowing.len() as u32).map(|b| Some(groups.lowest(b)).filter(|first| *first != b)).collect()
 }
 
 #[cfg(test)]
@@ -195,8 +209,61 @@ motion = [ { t = 0 }, { t = 0.5, at = [0, -0.02, 0] } ]
     }
 
     #[test]
+    fn bodies_that_share_a_piece_are_one_surface() {
+        // The second and the fourth body have fused, by way of one piece of the third; the first is solid, the last alone.
+        let (bodies, labels) = ([0, 1, 1, 2, 2, 3, 4], [7, 1, 2, 2, 3, 3, 9]);
+        assert_eq!(fused(&[false, true, true, true, true], &bodies, &labels), [None, None, Some(1), Some(1), None]);
+    }
+
+    #[test]
     fn embedded_matter_moves_the_same_whatever_is_drawn() {
         let (drawn, bare) = (pressed(true, 4).0, pressed(false, 4).0);
         assert_eq!(drawn.points.positions, bare.points.positions);
+    }
+
+    /// A ball that flies and spins, solid at first, then melted; with its triangles.
+    const SPINNING: &str = r##"
+format = 1
+name = "spinning"
+gravity = [0, 0, 0]
+duration = "1 s"
+fps = 60
+[[body]]
+name = "ball"
+shape = { kind = "sphere", radius = "5 cm" }
+velocity = [1, 0, 0]
+spin = [0, 4, 0]
+points = 200
+material = { young = "50 kPa", poisson = 0.3, density = 1000, melt_young = "1 kPa", melt_creep = 5, viscosity = 5 }
+surface = { kind = "skin", count = 3000 }
+[[event]]
+at = "0.08 s"
+melt = "ball"
+"##;
+
+    #[test]
+    fn velocities_are_those_with_which_the_surface_moves() {
+        let scene = Scene::from_toml(SPINNING, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let mut world = World::new(&scene, &Files { base: ".".into(), allow_outside: false }).unwrap();
+        let (mut before, mut now) = (Frame::default(), Frame::default());
+        for k in 0..12 {
+            world.advance_frame(&AtomicBool::new(false)).unwrap();
+            world.metrics();
+            std::mem::swap(&mut before, &mut now);
+            world.frame(&mut now);
+            if k < 2 {
+                continue;
+            }
+            let (old, new) = (&before.bodies[0], &now.bodies[0]);
+            assert_eq!(new.surfels.velocities.len(), new.surfels.len());
+            assert_eq!(new.mesh.velocities.len(), new.mesh.positions.len());
+            // The way since the frame before; a surface that turns has gone along an arc.
+            let meshes = old.mesh.positions.iter().zip(&new.mesh.positions).zip(&new.mesh.velocities);
+            let surfels = old.surfels.positions.iter().zip(&new.surfels.positions).zip(&new.surfels.velocities);
+            for ((p, q), v) in meshes.chain(surfels) {
+                let way = (*q - *p) * 60.0;
+                assert!((*v - way).length() < 0.03, "frame {k}: {v} and {way}");
+            }
+        }
     }
 }

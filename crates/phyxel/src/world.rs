@@ -344,7 +344,7 @@ impl World {
         out.time = self.time;
         out.cracks = self.shells.take_events();
         out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
-        self.follow_flow();
+        let joined = self.follow_flow();
         for (b, body) in self.bodies.iter().enumerate() {
             write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
             if let Some(heat) = self.heat.as_ref().filter(|_| body.material.is_thermal()) {
@@ -360,6 +360,7 @@ impl World {
             }
             out.bodies[b].hidden = !self.surfaces[b].visible;
             out.bodies[b].two_sided = self.shells.manages(b);
+            out.bodies[b].joined = joined.get(b).copied().flatten();
             if self.surface_flows(b) {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if self.surfaces[b].mesh {

@@ -9,6 +9,7 @@ mod elastic_tests;
 pub mod flowing;
 mod folds;
 mod gaussian;
+mod handles;
 mod inside;
 pub mod iso;
 mod remesh;
@@ -53,6 +54,24 @@ impl Surfels {
     /// Number of surfels.
     pub fn len(&self) -> usize {
         self.positions.len()
+    }
+    /// Adds other surfels; velocities and exact centers are kept where both have them.
+    pub fn append(&mut self, other: &Self) {
+        let had = self.len();
+        let both = |own: usize, others: usize| own == had && others == other.len();
+        match both(self.velocities.len(), other.velocities.len()) {
+            true => self.velocities.extend(&other.velocities),
+            false => self.velocities.clear(),
+        }
+        match both(self.exact.len(), other.exact.len()) {
+            true => self.exact.extend(&other.exact),
+            false => self.exact.clear(),
+        }
+        self.positions.extend(&other.positions);
+        self.axes_u.extend(&other.axes_u);
+        self.axes_v.extend(&other.axes_v);
+        self.normals.extend(&other.normals);
+        self.colors.extend(&other.colors);
     }
     /// Center of a surfel as exactly as it is known [m].
     pub fn center(&self, surfel: usize) -> DVec3 {

@@ -3,11 +3,11 @@
 //! On a grid of cells a little wider than the distance of the surfels the winding number of the surfels (`inside.rs`) tells inside from
 //! outside, whatever gaps they leave and whatever lies astray. Each cell is cut into six tetrahedra: the surface between inside and
 //! outside nodes then is closed and manifold whatever the values are. Small shells, of flakes outside and of bubbles inside, are
-//! left out. Vertices are led to the planes of the surfels around, without those astray, and take their colors.
+//! left out, and small handles are cut (`handles.rs`). Vertices are led to the planes of the surfels around, without those astray, and take their colors.
 
-use super::Surfels;
 use super::flowing::spacing_of;
 use super::inside::Inside;
+use super::{Surfels, handles};
 use crate::geometry::{Bounds, Mesh};
 use crate::neighbors::Grid;
 use glam::{DVec3, IVec3, Vec3};
@@ -34,7 +34,9 @@ const FARTHEST: f64 = 0.45;
 const FACING: f32 = 0.2;
 /// Heights over the surface at which it is cut in turn while it has handles [cells]. Gaps that are nearly closed make tunnels, those that are
 /// hardly open make bridges; vertices are led to the surfels from whichever height has the fewest.
-const LEVELS: [f32; 7] = [0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3];
+const LEVELS: [f32; 3] = [0.0, 0.2, -0.2];
+/// Handles with a way around them that is shorter than this are cut, in distances of surfels: they are narrower than matter of one point.
+const WAY: f64 = 12.0;
 /// Shells of fewer vertices, or around less than this many cubes of the surfels' distance, are left out.
 const FEWEST: u32 = 50;
 const CRUMB: f64 = 8.0;
@@ -208,9 +210,10 @@ impl Field {
         let mut best = (i64::MAX, Vec::new(), Vec::new());
         for level in LEVELS {
             let (vertices, triangles) = self.cut(level);
-            let (vertices, triangles, shells) = drop_small(vertices, triangles, spacing);
+            let (mut vertices, mut triangles, shells) = drop_small(vertices, triangles, spacing);
             // Every shell has the Euler number 2 less twice its handles, and two triangles for three edges.
             let handles = shells as i64 - (vertices.len() as i64 - triangles.len() as i64 / 2) / 2;
+            let handles = handles::cut_small(&mut vertices, &mut triangles, handles, WAY * spacing);
             if handles < best.0 && (shells > 0 || best.0 == i64::MAX) {
                 best = (handles, vertices, triangles);
             }
@@ -331,6 +334,7 @@ fn drop_small(places: Vec<DVec3>, triangles: Vec<[u32; 3]>, spacing: f64) -> (Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::surface::velocities_near;
     use std::collections::BTreeMap;
 
     fn balls(centers: &[Vec3], count: usize) -> Surfels {
@@ -417,6 +421,19 @@ mod tests {
         assert_eq!(euler(&mesh), 2);
         let far = mesh.positions.iter().map(|p| (p.length() - 1.0).abs()).fold(0.0, f64::max);
         assert!(far < spacing, "{}", far / spacing);
+    }
+
+    #[test]
+    fn vertices_move_as_the_surfels_beside_them() {
+        let mut ball = balls(&[Vec3::ZERO], 2000);
+        assert!(velocities_near(&ball, &[DVec3::X]).is_empty());
+        ball.velocities = ball.positions.iter().map(|p| Vec3::Y.cross(*p)).collect();
+        let mesh = mesh_of_surfels(&ball);
+        let velocities = velocities_near(&ball, &mesh.positions);
+        assert_eq!(velocities.len(), mesh.positions.len());
+        for (p, v) in mesh.positions.iter().zip(velocities) {
+            assert!((v - Vec3::Y.cross(p.as_vec3())).length() < 0.06, "{p} {v}");
+        }
     }
 
     #[test]

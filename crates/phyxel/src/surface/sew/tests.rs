@@ -29,7 +29,9 @@ pub(in crate::surface) fn shells_and_handles(triangles: &[[u32; 3]], places: &[u
 fn fans(triangles: &[[u32; 3]], places: &[u32]) -> BTreeMap<u32, usize> {
     let mut next: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
     for t in triangles.iter().map(|t| t.map(|v| places[v as usize])) {
-        (0..3).for_each(|k| drop(next.entry(t[k]).or_default().insert(t[(k + 1) % 3], t[(k + 2) % 3])));
+        for k in 0..3 {
+            next.entry(t[k]).or_default().insert(t[(k + 1) % 3], t[(k + 2) % 3]);
+        }
     }
     let count = |mut around: BTreeMap<u32, u32>| {
         let mut fans = 0;
@@ -142,7 +144,9 @@ fn no_two_vertices_of_a_band_are_joined_twice() {
         (0..count).map(|k| at + radius * DVec3::new(angle(k).cos(), angle(k).sin(), 0.0)).collect()
     };
     // A ring far to the side of a small one is nearest to it in one vertex, all around.
-    for (n, m, radius, side) in [(3, 3, 1.0, 0.0), (40, 3, 0.01, 1.5), (3, 40, 0.01, 3.0), (24, 12, 0.3, 1.4), (5, 4, 1e-9, 0.0)] {
+    for (n, m, radius, side) in
+        [(3, 3, 1.0, 0.0), (40, 3, 0.01, 1.5), (3, 40, 0.01, 3.0), (24, 12, 0.3, 1.4), (5, 4, 1e-9, 0.0)]
+    {
         let (x, y) = (circle(n, 1.0, 1.0, DVec3::ZERO), circle(m, radius, -1.0, DVec3::new(side, 0.0, 0.1)));
         let (a, b): (Vec<u32>, Vec<u32>) = ((0..n as u32).collect(), (n as u32..(n + m) as u32).collect());
         for triangles in [band((&a, &x), (&b, &y)), band((&b, &y), (&a, &x))] {
