@@ -30,6 +30,8 @@ const ASTRAY: (f64, f64) = (0.06, 0.94);
 /// Steps of a vertex to the planes around it, and the farthest that it goes [cells].
 const STEPS: usize = 3;
 const FARTHEST: f64 = 0.45;
+/// Part of that way that it goes: vertices of a fold, one above the other, must not end in one place.
+const LED: f64 = 0.98;
 /// Planes that lead a vertex face as its surroundings with at least this cosine.
 const FACING: f32 = 0.2;
 /// Heights over the surface at which it is cut in turn while it has handles [cells]. Gaps that are nearly closed make tunnels, those that are
@@ -138,6 +140,7 @@ impl Planes {
                 }
                 *p = next;
             }
+            *p = start + LED * (*p - start);
             let nearest = || self.grid.nearest(*p).map_or(Vec3::splat(128.0), |(j, _)| self.planes[j].2);
             (found.0, found.1.unwrap_or_else(nearest))
         };
@@ -421,6 +424,26 @@ mod tests {
         assert_eq!(euler(&mesh), 2);
         let far = mesh.positions.iter().map(|p| (p.length() - 1.0).abs()).fold(0.0, f64::max);
         assert!(far < spacing, "{}", far / spacing);
+    }
+
+    #[test]
+    fn vertices_above_each_other_do_not_end_in_one_place() {
+        // A flat wall, and two layers of a fold that both face out of it.
+        let wall: Vec<DVec3> =
+            (0..400).map(|k| DVec3::new(f64::from(k % 20) * 0.1, 1.0, f64::from(k / 20) * 0.1)).collect();
+        let planes = Planes {
+            grid: Grid::new(&wall, 0.3),
+            planes: wall.iter().map(|p| (*p, Vec3::Y, Vec3::ZERO)).collect(),
+            width: 0.1,
+            reach: 0.3,
+            farthest: 0.06,
+        };
+        let layer = |y: f64| [DVec3::new(0.9, y, 0.9), DVec3::new(0.9, y, 1.0), DVec3::new(1.0, y, 0.9)];
+        let mesh = planes.finish([layer(1.05), layer(0.96)].concat(), vec![[0, 1, 2], [3, 4, 5]]);
+        for k in 0..3 {
+            let [a, b] = [mesh.positions[k], mesh.positions[k + 3]].map(|p| p.as_vec3());
+            assert!(a != b && (a.y - 1.0).abs() < 0.002 && (b.y - 1.0).abs() < 0.002, "{a} {b}");
+        }
     }
 
     #[test]
