@@ -31,6 +31,8 @@ pub struct BodyFrame {
     pub hidden: bool,
     /// Whether it is a sheet: its surfels are seen from both sides.
     pub two_sided: bool,
+    /// The first body that this one has fused with: their surfels are one surface.
+    pub joined: Option<u32>,
     /// Stable ids of the points.
     pub ids: Vec<u32>,
     /// Positions of the points [m].

@@ -4,9 +4,10 @@ use crate::frame::BodyFrame;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
-use crate::surface::{Carried, Coated, FlowPoints, Least, Mold, Paint, Stain, Surfels, Worn};
+use crate::surface::{Carried, Carriers, Coated, FlowPoints, Least, Mold, Paint, Stain, Surfels, Worn};
 use crate::world::World;
 use glam::DVec3;
+use std::collections::BTreeMap;
 
 /// Points of an embedded body that are nearer than this are one piece [spacings].
 const JOINED: f64 = 1.5;
@@ -19,11 +20,12 @@ impl World {
         self.flow.manages(b) || (self.embedded.manages(b) && self.surfaces[b].manner.detail)
     }
 
-    /// Brings the surface of what flows up to this frame; its solid parts stay carried. `measure` must have run.
-    pub(crate) fn follow_flow(&mut self) {
+    /// Brings the surface of what flows up to this frame; its solid parts stay carried. `measure` must have run. Says of each body
+    /// which is the first one that it has fused with.
+    pub(crate) fn follow_flow(&mut self) -> Vec<Option<u32>> {
         let flowing: Vec<bool> = (0..self.bodies.len()).map(|b| self.surface_flows(b)).collect();
         if !flowing.contains(&true) {
-            return;
+            return Vec::new();
         }
         let (flow, labels) = (self.flow_of_points(), self.pieces_of_points());
         let Points { rest_positions, positions, velocities, spacings, bodies, .. } = &self.points;
@@ -35,11 +37,19 @@ impl World {
             let rest = FlowPoints { positions: rest_positions, ..now };
             self.flowing.join(b as u32, carrier.rest(), &rest, surface.manner);
             let range = self.bodies[b].range.clone();
-            let gradients = &self.scratch.gradients[range.clone()];
-            carrier.update(&positions[range.clone()], &rest_positions[range.clone()], gradients, &mut solid[b]);
+            let points = Carriers {
+                positions: &positions[range.clone()],
+                rest_positions: &rest_positions[range.clone()],
+                velocities: &velocities[range.clone()],
+                gradients: &self.scratch.gradients[range],
+            };
+            carrier.update(points.positions, points.rest_positions, points.gradients, &mut solid[b]);
+            if self.flowing.follows_solid(b as u32) {
+                carrier.write_velocities(points.positions, points.velocities, &mut solid[b]);
+            }
             if let Some(skin) = &mut surface.skin {
                 self.flowing.join_coat(b as u32, skin.rest(), &rest);
-                skin.carry(&positions[range.clone()], &rest_positions[range], gradients);
+                skin.carry(&points);
             }
         }
         let carried = self.surfaces.iter().zip(&solid).map(|(s, surfels)| {
@@ -67,6 +77,7 @@ impl World {
         });
         let molds: Vec<Mold> = mold.collect();
         self.flowing.update(&now, &carried, &molds);
+        fused(&flowing, bodies, &labels)
     }
 
     /// Writes the triangles of bodies whose surface follows their flow.
@@ -109,6 +120,17 @@ impl World {
         }
         labels
     }
+}
+
+/// Of each body that flows the first one that it shares a piece with.
+fn fused(flowing: &[bool], bodies: &[u32], labels: &[u32]) -> Vec<Option<u32>> {
+    // The first body in each piece; points lie body after body.
+    let mut first: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut groups = Groups::new(flowing.len());
+    for (&body, &label) in bodies.iter().zip(labels).filter(|(b, _)| flowing[**b as usize]) {
+        groups.unite(*first.entry(label).or_insert(body), body);
+    }
+    (0..flowing.len() as u32).map(|b| Some(groups.lowest(b)).filter(|first| *first != b)).collect()
 }
 
 #[cfg(test)]
@@ -187,8 +209,64 @@ motion = [ { t = 0 }, { t = 0.5, at = [0, -0.02, 0] } ]
     }
 
     #[test]
+    fn bodies_that_share_a_piece_are_one_surface() {
+        // The second and the fourth body have fused, by way of one piece of the third; the first is solid, the last alone.
+        let (bodies, labels) = ([0, 1, 1, 2, 2, 3, 4], [7, 1, 2, 2, 3, 3, 9]);
+        assert_eq!(fused(&[false, true, true, true, true], &bodies, &labels), [None, None, Some(1), Some(1), None]);
+    }
+
+    #[test]
     fn embedded_matter_moves_the_same_whatever_is_drawn() {
         let (drawn, bare) = (pressed(true, 4).0, pressed(false, 4).0);
         assert_eq!(drawn.points.positions, bare.points.positions);
+    }
+
+    /// A ball that flies and spins, solid at first, then melted; with its triangles.
+    const SPINNING: &str = r##"
+format = 1
+name = "spinning"
+gravity = [0, 0, 0]
+duration = "1 s"
+fps = 60
+[[body]]
+name = "ball"
+shape = { kind = "sphere", radius = "5 cm" }
+velocity = [1, 0, 0]
+spin = [0, 4, 0]
+points = 200
+material = { young = "50 kPa", poisson = 0.3, density = 1000, melt_young = "1 kPa", melt_creep = 5, viscosity = 5 }
+surface = { kind = "skin", count = 3000 }
+[[event]]
+at = "0.08 s"
+melt = "ball"
+"##;
+
+    #[test]
+    fn velocities_are_those_with_which_the_surface_moves() {
+        let scene = Scene::from_toml(SPINNING, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let mut world = World::new(&scene, &Files { base: ".".into(), allow_outside: false }).unwrap();
+        let (mut before, mut now) = (Frame::default(), Frame::default());
+        for k in 0..12 {
+            world.advance_frame(&AtomicBool::new(false)).unwrap();
+            world.metrics();
+            std::mem::swap(&mut before, &mut now);
+            world.frame(&mut now);
+            let (old, new) = (&before.bodies, &now.bodies[0]);
+            assert_eq!(new.surfels.velocities.len(), new.surfels.len());
+            assert_eq!(new.mesh.velocities.len(), new.mesh.positions.len());
+            // In the frame in which it melts (4) the surface has the velocity of the nearest point at that moment.
+            if k == 0 || k == 4 {
+                continue;
+            }
+            // The way since the frame before; a surface that turns has gone along an arc.
+            let (mesh, surfels) = (&old[0].mesh.positions, &old[0].surfels.positions);
+            let meshes = mesh.iter().zip(&new.mesh.positions).zip(&new.mesh.velocities);
+            // Surfels keep their order while none goes and none comes: until it melts.
+            let solid = surfels.iter().zip(&new.surfels.positions).zip(&new.surfels.velocities).filter(|_| k < 4);
+            for ((p, q), v) in meshes.chain(solid) {
+                let way = (*q - *p) * 60.0;
+                assert!((*v - way).length() < 0.03, "frame {k}: {v} and {way}");
+            }
+        }
     }
 }

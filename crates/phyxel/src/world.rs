@@ -25,7 +25,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carrier, Carriers, FlowingSurface, IsoSurface, Manner, Skin};
+use crate::surface::{Carrier, Carriers, FlowingSurface, IsoSurface, Manner, Skin, velocities_among};
 use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -344,7 +344,7 @@ impl World {
         out.time = self.time;
         out.cracks = self.shells.take_events();
         out.bodies.resize_with(self.bodies.len(), BodyFrame::default);
-        self.follow_flow();
+        let joined = self.follow_flow();
         for (b, body) in self.bodies.iter().enumerate() {
             write_body(body, &self.points, &self.scratch.fields, &mut out.bodies[b]);
             if let Some(heat) = self.heat.as_ref().filter(|_| body.material.is_thermal()) {
@@ -360,12 +360,15 @@ impl World {
             }
             out.bodies[b].hidden = !self.surfaces[b].visible;
             out.bodies[b].two_sided = self.shells.manages(b);
+            out.bodies[b].joined = joined.get(b).copied().flatten();
             if self.surface_flows(b) {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if self.surfaces[b].mesh {
                 let (mesh, spacing) = IsoSurface::around_uneven(&out.bodies[b].positions, &out.bodies[b].spacings);
                 self.surfaces[b].vertices = mesh.positions.len();
                 mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
+                let BodyFrame { positions, spacings, velocities, surfels, .. } = &mut out.bodies[b];
+                surfels.velocities = velocities_among(positions, spacings, velocities, &surfels.positions);
                 if let Some(molten) = self.surfaces[b].molten {
                     let melted = |i: usize| 1.0 - self.lattice.solidity(i).unwrap_or(1.0) as f32;
                     let melted: Vec<f32> = body.range.clone().map(melted).collect();

@@ -100,7 +100,9 @@ fn encode_look(look: &Surfels) -> Vec<u8> {
 fn encode_body(w: &mut Writer, body: &BodyFrame) {
     w.text(&body.name);
     w.bytes(&body.color);
-    w.u8(u8::from(body.hidden) | u8::from(body.two_sided) << 1 | u8::from(!body.mesh.is_empty()) << 2);
+    let flags = [body.hidden, body.two_sided, !body.mesh.is_empty(), body.joined.is_some()];
+    w.u8(flags.iter().enumerate().map(|(bit, set)| u8::from(*set) << bit).sum());
+    body.joined.iter().for_each(|first| w.u32(*first));
     w.u32(body.positions.len() as u32);
     w.vec3s(&body.positions);
     w.vec3s(&body.velocities);
@@ -314,6 +316,7 @@ fn decode_body(r: &mut Reader) -> Option<BodyFrame> {
     let color = r.bytes(3)?.try_into().ok()?;
     let flags = r.u8()?;
     let (hidden, two_sided) = (flags & 1 != 0, flags & 2 != 0);
+    let joined = if flags & 8 != 0 { Some(r.u32()?) } else { None };
     let n = r.u32()? as usize;
     let positions = r.vec3s(n)?;
     let velocities = r.vec3s(n)?;
@@ -337,7 +340,20 @@ fn decode_body(r: &mut Reader) -> Option<BodyFrame> {
     }
     let surfels = decode_surfels(r)?;
     let mesh = if flags & 4 != 0 { mesh_block::decode(r)? } else { MeshFrame::default() };
-    Some(BodyFrame { name, color, hidden, two_sided, ids, positions, velocities, spacings, fields, surfels, mesh })
+    Some(BodyFrame {
+        name,
+        color,
+        hidden,
+        two_sided,
+        joined,
+        ids,
+        positions,
+        velocities,
+        spacings,
+        fields,
+        surfels,
+        mesh,
+    })
 }
 
 fn decode_surfels(r: &mut Reader) -> Option<Surfels> {
@@ -408,6 +424,7 @@ pub(crate) mod tests {
             color: [200, 100, 50],
             hidden: true,
             two_sided: true,
+            joined: (name == "b").then_some(0),
             ids,
             positions: (0..n).map(point).collect(),
             velocities: (0..n).map(|i| point(i) * 3.0).collect(),
@@ -458,6 +475,7 @@ pub(crate) mod tests {
                 (&b.name, b.color, b.hidden, &b.ids, b.two_sided)
             );
             assert_eq!((&a.positions, &a.velocities), (&b.positions, &b.velocities));
+            assert_eq!(a.joined, b.joined);
             assert_eq!((&a.spacings, &a.fields), (&b.spacings, &b.fields));
             let level = |m: &MeshFrame| MeshFrame { normals: vec![Vec3::Y; m.normals.len()], ..m.clone() };
             assert_eq!(a.mesh, level(&b.mesh));

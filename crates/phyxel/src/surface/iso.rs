@@ -176,11 +176,12 @@ impl IsoSurface {
         self.positions.par_iter().map(mean).collect()
     }
 
-    /// Surfels at the vertices, large enough to cover what lies between them.
+    /// Surfels at the vertices, large enough to cover what lies between them; without velocities.
     pub fn write_surfels(&self, spacing: f32, color: [u8; 3], out: &mut Surfels) {
         // The farthest corner of a triangle of two cells' diagonals is covered from three sides.
         let radius = 0.8 * CELL * spacing;
         out.exact.clear();
+        out.velocities.clear();
         out.positions.clone_from(&self.positions);
         out.normals.clone_from(&self.normals);
         out.axes_u.clear();

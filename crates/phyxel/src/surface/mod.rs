@@ -9,11 +9,13 @@ mod elastic_tests;
 pub mod flowing;
 mod folds;
 mod gaussian;
+mod handles;
 mod inside;
 pub mod iso;
 mod remesh;
 mod sew;
 mod skin;
+mod velocities;
 
 pub use boundary::{anisotropy, exposure};
 pub use closed::seen_through;
@@ -21,8 +23,9 @@ pub use displacement::{Carrier, Falloff};
 pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Least, Manner, Mold, Paint, Stain, Worn};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
-pub use remesh::{mesh_around, mesh_of_surfels, velocities_near};
+pub use remesh::{mesh_around, mesh_of_surfels};
 pub use skin::{Carriers, NEW_VERTEX, Skin};
+pub use velocities::{velocities_among, velocities_near};
 
 use glam::{DVec3, Vec3};
 
@@ -51,6 +54,24 @@ impl Surfels {
     /// Number of surfels.
     pub fn len(&self) -> usize {
         self.positions.len()
+    }
+    /// Adds other surfels; velocities and exact centers are kept where both have them.
+    pub fn append(&mut self, other: &Self) {
+        let had = self.len();
+        let both = |own: usize, others: usize| own == had && others == other.len();
+        match both(self.velocities.len(), other.velocities.len()) {
+            true => self.velocities.extend(&other.velocities),
+            false => self.velocities.clear(),
+        }
+        match both(self.exact.len(), other.exact.len()) {
+            true => self.exact.extend(&other.exact),
+            false => self.exact.clear(),
+        }
+        self.positions.extend(&other.positions);
+        self.axes_u.extend(&other.axes_u);
+        self.axes_v.extend(&other.axes_v);
+        self.normals.extend(&other.normals);
+        self.colors.extend(&other.colors);
     }
     /// Center of a surfel as exactly as it is known [m].
     pub fn center(&self, surfel: usize) -> DVec3 {

@@ -3,11 +3,11 @@
 //! On a grid of cells a little wider than the distance of the surfels the winding number of the surfels (`inside.rs`) tells inside from
 //! outside, whatever gaps they leave and whatever lies astray. Each cell is cut into six tetrahedra: the surface between inside and
 //! outside nodes then is closed and manifold whatever the values are. Small shells, of flakes outside and of bubbles inside, are
-//! left out. Vertices are led to the planes of the surfels around, without those astray, and take their colors.
+//! left out, and small handles are cut (`handles.rs`). Vertices are led to the planes of the surfels around, without those astray, and take their colors.
 
-use super::Surfels;
 use super::flowing::spacing_of;
 use super::inside::Inside;
+use super::{Surfels, handles};
 use crate::geometry::{Bounds, Mesh};
 use crate::neighbors::Grid;
 use glam::{DVec3, IVec3, Vec3};
@@ -30,11 +30,15 @@ const ASTRAY: (f64, f64) = (0.06, 0.94);
 /// Steps of a vertex to the planes around it, and the farthest that it goes [cells].
 const STEPS: usize = 3;
 const FARTHEST: f64 = 0.45;
+/// Part of that way that it goes: vertices of a fold, one above the other, must not end in one place.
+const LED: f64 = 0.98;
 /// Planes that lead a vertex face as its surroundings with at least this cosine.
 const FACING: f32 = 0.2;
 /// Heights over the surface at which it is cut in turn while it has handles [cells]. Gaps that are nearly closed make tunnels, those that are
 /// hardly open make bridges; vertices are led to the surfels from whichever height has the fewest.
-const LEVELS: [f32; 7] = [0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3];
+const LEVELS: [f32; 3] = [0.0, 0.2, -0.2];
+/// Handles with a way around them that is shorter than this are cut, in distances of surfels: they are narrower than matter of one point.
+const WAY: f64 = 12.0;
 /// Shells of fewer vertices, or around less than this many cubes of the surfels' distance, are left out.
 const FEWEST: u32 = 50;
 const CRUMB: f64 = 8.0;
@@ -80,17 +84,6 @@ pub fn mesh_around(surfels: &Surfels, spacing: f64) -> Mesh {
 /// The watertight mesh around surfels, at the distance that they are found to have.
 pub fn mesh_of_surfels(surfels: &Surfels) -> Mesh {
     mesh_around(surfels, f64::from(spacing_of(surfels)))
-}
-
-/// Velocities at places near surfels [m/s]: those of the nearest ones; empty where surfels have none.
-pub fn velocities_near(surfels: &Surfels, places: &[DVec3]) -> Vec<Vec3> {
-    if surfels.velocities.len() != surfels.len() || surfels.is_empty() {
-        return Vec::new();
-    }
-    let centers: Vec<DVec3> = surfels.positions.iter().map(|p| p.as_dvec3()).collect();
-    let grid = Grid::new(&centers, f64::from(2.0 * spacing_of(surfels)));
-    let nearest = |p: &DVec3| grid.nearest(*p).map_or(Vec3::ZERO, |(j, _)| surfels.velocities[j]);
-    places.par_iter().with_min_len(256).map(nearest).collect()
 }
 
 /// The planes of the surfels that lead vertices.
@@ -147,6 +140,7 @@ impl Planes {
                 }
                 *p = next;
             }
+            *p = start + LED * (*p - start);
             let nearest = || self.grid.nearest(*p).map_or(Vec3::splat(128.0), |(j, _)| self.planes[j].2);
             (found.0, found.1.unwrap_or_else(nearest))
         };
@@ -219,9 +213,10 @@ impl Field {
         let mut best = (i64::MAX, Vec::new(), Vec::new());
         for level in LEVELS {
             let (vertices, triangles) = self.cut(level);
-            let (vertices, triangles, shells) = drop_small(vertices, triangles, spacing);
+            let (mut vertices, mut triangles, shells) = drop_small(vertices, triangles, spacing);
             // Every shell has the Euler number 2 less twice its handles, and two triangles for three edges.
             let handles = shells as i64 - (vertices.len() as i64 - triangles.len() as i64 / 2) / 2;
+            let handles = handles::cut_small(&mut vertices, &mut triangles, handles, WAY * spacing);
             if handles < best.0 && (shells > 0 || best.0 == i64::MAX) {
                 best = (handles, vertices, triangles);
             }
@@ -342,6 +337,7 @@ fn drop_small(places: Vec<DVec3>, triangles: Vec<[u32; 3]>, spacing: f64) -> (Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::surface::velocities_near;
     use std::collections::BTreeMap;
 
     fn balls(centers: &[Vec3], count: usize) -> Surfels {
@@ -428,6 +424,26 @@ mod tests {
         assert_eq!(euler(&mesh), 2);
         let far = mesh.positions.iter().map(|p| (p.length() - 1.0).abs()).fold(0.0, f64::max);
         assert!(far < spacing, "{}", far / spacing);
+    }
+
+    #[test]
+    fn vertices_above_each_other_do_not_end_in_one_place() {
+        // A flat wall, and two layers of a fold that both face out of it.
+        let wall: Vec<DVec3> =
+            (0..400).map(|k| DVec3::new(f64::from(k % 20) * 0.1, 1.0, f64::from(k / 20) * 0.1)).collect();
+        let planes = Planes {
+            grid: Grid::new(&wall, 0.3),
+            planes: wall.iter().map(|p| (*p, Vec3::Y, Vec3::ZERO)).collect(),
+            width: 0.1,
+            reach: 0.3,
+            farthest: 0.06,
+        };
+        let layer = |y: f64| [DVec3::new(0.9, y, 0.9), DVec3::new(0.9, y, 1.0), DVec3::new(1.0, y, 0.9)];
+        let mesh = planes.finish([layer(1.05), layer(0.96)].concat(), vec![[0, 1, 2], [3, 4, 5]]);
+        for k in 0..3 {
+            let [a, b] = [mesh.positions[k], mesh.positions[k + 3]].map(|p| p.as_vec3());
+            assert!(a != b && (a.y - 1.0).abs() < 0.002 && (b.y - 1.0).abs() < 0.002, "{a} {b}");
+        }
     }
 
     #[test]

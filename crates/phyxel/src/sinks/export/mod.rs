@@ -30,7 +30,6 @@ impl Format {
     }
 
     fn encode(self, body: &BodyFrame) -> Vec<u8> {
-        let body = &meshed(body);
         match self {
             Self::Obj => obj::encode(body),
             Self::Ply => ply::encode(body),
@@ -38,17 +37,27 @@ impl Format {
     }
 }
 
-/// The body with a mesh, if it has a closed surface: around its surfels, watertight, where it has none of its own.
-fn meshed(body: &BodyFrame) -> Cow<'_, BodyFrame> {
-    if !body.mesh.is_empty() || body.two_sided || body.surfels.is_empty() {
+/// The bodies of a frame that are drawn, as they are written. Those with a closed surface have a mesh: around their surfels, watertight,
+/// where they have none of their own. Bodies that have fused have one, which the first of them has; that of the others is empty.
+pub fn exported(frame: &Frame) -> Vec<Cow<'_, BodyFrame>> {
+    let drawn = frame.bodies.iter().enumerate().filter(|(_, b)| !b.hidden);
+    drawn.map(|(k, body)| meshed(k as u32, body, &frame.bodies)).collect()
+}
+
+fn meshed<'a>(k: u32, body: &'a BodyFrame, all: &[BodyFrame]) -> Cow<'a, BodyFrame> {
+    let led = |first: u32| all.get(first as usize).is_some_and(|b| b.mesh.is_empty());
+    if !body.mesh.is_empty() || body.two_sided || body.surfels.is_empty() || body.joined.is_some_and(led) {
         return Cow::Borrowed(body);
     }
-    let made = mesh_of_surfels(&body.surfels);
+    let mut surfels = Cow::Borrowed(&body.surfels);
+    let others = all.iter().filter(|b| b.joined == Some(k) && b.mesh.is_empty());
+    others.for_each(|b| surfels.to_mut().append(&b.surfels));
+    let made = mesh_of_surfels(&surfels);
     let vectors = |list: &[DVec3]| list.iter().map(|v| v.as_vec3()).collect();
     let mesh = MeshFrame {
         positions: vectors(&made.positions),
         normals: vectors(&made.normals),
-        velocities: velocities_near(&body.surfels, &made.positions),
+        velocities: velocities_near(&surfels, &made.positions),
         triangles: made.triangles,
         colors: made.colors.unwrap_or_default(),
         ..MeshFrame::default()
@@ -60,9 +69,9 @@ fn meshed(body: &BodyFrame) -> Cow<'_, BodyFrame> {
 pub fn write_frame(frame: &Frame, format: Format, dir: &Path, name: impl Fn(&str) -> String) -> Result<Vec<PathBuf>> {
     create_folder(dir)?;
     let mut files = Vec::new();
-    for body in frame.bodies.iter().filter(|b| !b.hidden) {
+    for body in exported(frame) {
         let path = dir.join(format!("{}_{:05}.{}", name(&body.name), frame.index, format.extension()));
-        write_whole(&path, &format.encode(body))?;
+        write_whole(&path, &format.encode(&body))?;
         files.push(path);
     }
     Ok(files)
@@ -73,7 +82,7 @@ mod tests {
     use super::*;
     use crate::geometry::{Mesh, Sphere};
     use crate::sampling::sample_surfels;
-    use crate::surface::NEW_VERTEX;
+    use crate::surface::{NEW_VERTEX, Surfels};
     use glam::{Vec2, Vec3};
 
     /// Two triangles of two materials that a crack has parted.
@@ -120,16 +129,36 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
     }
 
-    #[test]
-    fn a_closed_surface_of_surfels_is_a_watertight_mesh() {
+    /// A ball of surfels that moves, those above a height or those below it.
+    fn part(above: bool, joined: Option<u32>) -> BodyFrame {
         let ball = sample_surfels(&Sphere { radius: 1.0 }, 3000, [1, 2, 3], 1);
-        let body = BodyFrame { surfels: ball, mesh: MeshFrame::default(), ..body() };
-        let mesh = meshed(&body).mesh.clone();
+        let own = |k: &usize| (ball.positions[*k].y > 0.3) == above;
+        let mut surfels = Surfels::default();
+        for k in (0..ball.len()).filter(own) {
+            surfels.positions.push(ball.positions[k]);
+            surfels.axes_u.push(ball.axes_u[k]);
+            surfels.axes_v.push(ball.axes_v[k]);
+            surfels.normals.push(ball.normals[k]);
+            surfels.colors.push(ball.colors[k]);
+            surfels.velocities.push(Vec3::X);
+        }
+        BodyFrame { surfels, joined, mesh: MeshFrame::default(), ..body() }
+    }
+
+    #[test]
+    fn bodies_that_have_fused_are_one_watertight_mesh() {
+        let frame = Frame { bodies: vec![part(true, None), part(false, Some(0))], ..Frame::default() };
+        let written = exported(&frame);
+        let mesh = &written[0].mesh;
         let positions = mesh.positions.iter().map(|p| p.as_dvec3()).collect();
-        let closed = Mesh { positions, triangles: mesh.triangles, ..Mesh::default() };
+        let closed = Mesh { positions, triangles: mesh.triangles.clone(), ..Mesh::default() };
         assert!(closed.is_closed());
         let volume = 4.0 / 3.0 * std::f64::consts::PI;
         assert!((closed.volume() / volume - 1.0).abs() < 0.03, "{}", closed.volume());
+        assert_eq!(mesh.velocities, vec![Vec3::X; mesh.positions.len()]);
+        assert!(written[1].mesh.is_empty());
+        assert!(String::from_utf8_lossy(&ply::encode(&written[1])).contains("element vertex 0\n"));
+        assert!(!String::from_utf8(obj::encode(&written[1])).unwrap().contains("\nv "));
     }
 
     #[test]

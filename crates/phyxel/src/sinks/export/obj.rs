@@ -4,11 +4,11 @@ use crate::frame::BodyFrame;
 use glam::Vec3;
 use std::fmt::Write;
 
-/// A body as text: its mesh, or its points.
+/// A body as text: its mesh, or its points; nothing where another body has its mesh.
 pub(super) fn encode(body: &BodyFrame) -> Vec<u8> {
     let mesh = &body.mesh;
     let mut out = format!("# phyxel, meters, y up\no {}\n", body.name.replace(char::is_whitespace, "_"));
-    let places = if mesh.is_empty() { &body.positions } else { &mesh.positions };
+    let places = if mesh.is_empty() && body.joined.is_none() { &body.positions } else { &mesh.positions };
     let color = |v: usize| mesh.colors.get(v).map(|c| c.map(|x| f32::from(x) / 255.0));
     // Writing to a string cannot fail.
     for (v, p) in places.iter().enumerate() {

@@ -3,9 +3,9 @@
 use crate::frame::{BodyFrame, MeshFrame};
 use glam::Vec3;
 
-/// A body as bytes: its mesh, or its surfels, or its points.
+/// A body as bytes: its mesh, or its surfels, or its points; nothing where another body has its mesh.
 pub(super) fn encode(body: &BodyFrame) -> Vec<u8> {
-    if !body.mesh.is_empty() {
+    if !body.mesh.is_empty() || body.joined.is_some() {
         return table(&body.mesh, body.color);
     }
     // Surfels and points are a mesh without triangles.

@@ -31,6 +31,7 @@ mod stray;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod velocity;
 
 use super::{Carrier, Surfels};
 use crate::geometry::Mesh;
@@ -307,6 +308,7 @@ impl FlowingSurface {
         let motion = self.motion();
         let flows = self.carry(&motion, carried, points.frame_time, molds);
         let worn = self.carry_coats(&motion, carried, points.frame_time);
+        self.move_as_solids(carried);
         self.find_strays();
         let paints: Vec<Option<Paint>> = carried.iter().map(|c| c.and_then(|c| c.paint)).collect();
         let world = Surroundings { molds, paints: &paints };

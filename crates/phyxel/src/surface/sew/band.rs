@@ -5,7 +5,9 @@ use glam::DVec3;
 /// A ring of vertices and where they are [m]; the surface is on the left.
 type Placed<'a> = (&'a [u32], &'a [DVec3]);
 
-/// The band of least area between two rings, which run against each other. Every edge of both is used once, the other way round.
+/// The band of least area between two rings, which run against each other. Every edge of both is used once, the other way round, and no two
+/// vertices are joined twice: a band that went all around one ring from a single vertex of the other would come back to the edge that it
+/// began with. So the first triangle lies along the first ring, the last one along the second, and neither ring is gone through in one go.
 pub(super) fn band((a, x): Placed, (b, y): Placed) -> Vec<[u32; 3]> {
     let (from, to) = nearest_pair(x, y);
     let turned = |k: usize, count: usize, start: usize| (start + k) % count;
@@ -14,6 +16,7 @@ pub(super) fn band((a, x): Placed, (b, y): Placed) -> Vec<[u32; 3]> {
     // The second ring runs the other way.
     let at_b = |j: usize| turned(m - j % m, m, to);
     let area = |p: DVec3, q: DVec3, r: DVec3| (q - p).cross(r - p).length();
+    let allowed = |i: usize, j: usize| i + j == 0 || ((i > 0 || j == 0) && (j < m || i == n) && (i < n || j > 0));
     // Least area up to each pair, row by row, and whether the last step went along the first ring.
     let mut costs = vec![f64::INFINITY; m + 1];
     let mut along = vec![false; (n + 1) * (m + 1)];
@@ -23,7 +26,8 @@ pub(super) fn band((a, x): Placed, (b, y): Placed) -> Vec<[u32; 3]> {
             let first = if i > 0 { costs[j] + area(x[at_a(i - 1)], p, q) } else { f64::INFINITY };
             let second = if j > 0 { costs[j - 1] + area(y[at_b(j - 1)], q, p) } else { f64::INFINITY };
             along[i * (m + 1) + j] = first <= second && i > 0;
-            costs[j] = if i + j == 0 { 0.0 } else { first.min(second) };
+            let least = if i + j == 0 { 0.0 } else { first.min(second) };
+            costs[j] = if allowed(i, j) { least } else { f64::INFINITY };
         }
     }
     let (mut i, mut j) = (n, m);

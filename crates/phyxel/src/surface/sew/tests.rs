@@ -4,7 +4,7 @@ use super::*;
 use crate::geometry::Sphere;
 use crate::sampling::mesh_of;
 
-/// Shells, and handles over all; panics unless every edge has one triangle on each side.
+/// Shells, and handles over all; panics unless every edge has one triangle on each side and every vertex one fan of triangles.
 pub(in crate::surface) fn shells_and_handles(triangles: &[[u32; 3]], places: &[u32]) -> (usize, i64) {
     let mut edges: BTreeMap<(u32, u32), [u32; 2]> = BTreeMap::new();
     let mut groups = crate::groups::Groups::new(places.len());
@@ -19,9 +19,31 @@ pub(in crate::surface) fn shells_and_handles(triangles: &[[u32; 3]], places: &[u
         }
     }
     assert!(edges.values().all(|n| *n == [1, 1]), "every edge has two triangles, one on each side");
+    assert!(fans(triangles, places).values().all(|n| *n == 1), "every vertex has one fan of triangles");
     let heads: std::collections::BTreeSet<u32> = used.iter().map(|&v| groups.lowest(v)).collect();
     let euler = used.len() as i64 - edges.len() as i64 + triangles.len() as i64;
     (heads.len(), heads.len() as i64 - euler / 2)
+}
+
+/// Fans of triangles around each vertex of a closed mesh.
+fn fans(triangles: &[[u32; 3]], places: &[u32]) -> BTreeMap<u32, usize> {
+    let mut next: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
+    for t in triangles.iter().map(|t| t.map(|v| places[v as usize])) {
+        for k in 0..3 {
+            next.entry(t[k]).or_default().insert(t[(k + 1) % 3], t[(k + 2) % 3]);
+        }
+    }
+    let count = |mut around: BTreeMap<u32, u32>| {
+        let mut fans = 0;
+        while let Some((start, mut at)) = around.pop_first() {
+            while at != start {
+                at = around.remove(&at).unwrap_or(start);
+            }
+            fans += 1;
+        }
+        fans
+    };
+    next.into_iter().map(|(v, around)| (v, count(around))).collect()
 }
 
 fn ball(count: usize, center: DVec3) -> Mesh {
@@ -104,5 +126,32 @@ fn odd_leftovers_are_closed_all_the_same() {
     for stays in odd {
         let (mesh, _) = sewn(&old, stays, &made);
         assert!(shells_and_handles(&mesh.triangles, &each(&mesh)).0 > 0);
+    }
+}
+
+/// Every edge has two triangles, one on each side, but for those of the two rings, which have one.
+fn is_band(triangles: &[[u32; 3]]) -> bool {
+    let mut edges = std::collections::BTreeSet::new();
+    let new = triangles.iter().flat_map(|t| (0..3).map(move |k| (t[k], t[(k + 1) % 3]))).all(|e| edges.insert(e));
+    let open = edges.iter().filter(|(a, b)| !edges.contains(&(*b, *a))).count();
+    new && open == triangles.len()
+}
+
+#[test]
+fn no_two_vertices_of_a_band_are_joined_twice() {
+    let circle = |count: usize, radius: f64, turn: f64, at: DVec3| -> Vec<DVec3> {
+        let angle = |k: usize| turn * std::f64::consts::TAU * k as f64 / count as f64;
+        (0..count).map(|k| at + radius * DVec3::new(angle(k).cos(), angle(k).sin(), 0.0)).collect()
+    };
+    // A ring far to the side of a small one is nearest to it in one vertex, all around.
+    for (n, m, radius, side) in
+        [(3, 3, 1.0, 0.0), (40, 3, 0.01, 1.5), (3, 40, 0.01, 3.0), (24, 12, 0.3, 1.4), (5, 4, 1e-9, 0.0)]
+    {
+        let (x, y) = (circle(n, 1.0, 1.0, DVec3::ZERO), circle(m, radius, -1.0, DVec3::new(side, 0.0, 0.1)));
+        let (a, b): (Vec<u32>, Vec<u32>) = ((0..n as u32).collect(), (n as u32..(n + m) as u32).collect());
+        for triangles in [band((&a, &x), (&b, &y)), band((&b, &y), (&a, &x))] {
+            assert_eq!(triangles.len(), n + m);
+            assert!(is_band(&triangles), "{n} {m} {radius} {side}: {triangles:?}");
+        }
     }
 }

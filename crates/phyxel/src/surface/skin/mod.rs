@@ -105,8 +105,9 @@ impl Skin {
     }
 
     /// Carries the vertices of a mesh without cracks.
-    pub(crate) fn carry(&mut self, positions: &[DVec3], rest_positions: &[DVec3], gradients: &[DMat3]) {
-        self.carrier.update(positions, rest_positions, gradients, &mut self.carried);
+    pub(crate) fn carry(&mut self, points: &Carriers) {
+        self.carrier.update(points.positions, points.rest_positions, points.gradients, &mut self.carried);
+        self.carrier.write_velocities(points.positions, points.velocities, &mut self.carried);
     }
 
     /// What `carry` gave.
@@ -215,8 +216,7 @@ impl Skin {
 
     /// The mesh as it is now.
     pub fn write(&mut self, points: &Carriers, out: &mut MeshFrame) {
-        self.carrier.update(points.positions, points.rest_positions, points.gradients, &mut self.carried);
-        self.carrier.write_velocities(points.positions, points.velocities, &mut self.carried);
+        self.carry(points);
         out.positions.clone_from(&self.carried.positions);
         out.normals.clone_from(&self.carried.normals);
         out.velocities.clone_from(&self.carried.velocities);
