@@ -364,7 +364,15 @@ impl World {
             if self.surface_flows(b) {
                 self.flowing.write(b as u32, &mut out.bodies[b].surfels);
             } else if self.surfaces[b].mesh {
-                let (mesh, spacing) = IsoSurface::around_uneven(&out.bodies[b].positions, &out.bodies[b].spacings);
+                let BodyFrame { positions, spacings, .. } = &out.bodies[b];
+                let (mesh, spacing) = match self.embedded.manages(b) {
+                    true => IsoSurface::around_tough(positions, spacings),
+                    // Particles of lattices are all of one spacing.
+                    false => {
+                        let spacing = spacings.first().copied().unwrap_or(1.0);
+                        (IsoSurface::around(positions, spacing), spacing)
+                    }
+                };
                 self.surfaces[b].vertices = mesh.positions.len();
                 mesh.write_surfels(spacing, body.color, &mut out.bodies[b].surfels);
                 let BodyFrame { positions, spacings, velocities, surfels, .. } = &mut out.bodies[b];

@@ -39,7 +39,7 @@ pub fn show_embedded(frame: &mut Frame) -> bool {
         let Some(positions) = embedded(body) else { return false };
         body.positions = positions;
         body.hidden = false;
-        let (mesh, spacing) = IsoSurface::around_uneven(&body.positions, &body.spacings);
+        let (mesh, spacing) = IsoSurface::around_tough(&body.positions, &body.spacings);
         mesh.write_surfels(spacing, body.color, &mut body.surfels);
         true
     });

@@ -69,7 +69,7 @@ fn uneven_particles() {
             }
         }
     }
-    let (mesh, least) = IsoSurface::around_uneven(&places, &spacings);
+    let (mesh, least) = IsoSurface::around_tough(&places, &spacings);
     assert_eq!(least, 0.06);
     let volume = mesh.volume() / (4.0 / 3.0 * PI);
     assert!((volume - 1.0).abs() < 0.05, "{volume}");
