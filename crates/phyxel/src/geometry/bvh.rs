@@ -25,8 +25,6 @@ pub(crate) struct Bvh {
     pub nodes: Vec<Node>,
     /// Items in the order of the leaves.
     pub order: Vec<u32>,
-    /// First and count of each node: all that a search by other bounds reads of it.
-    links: Vec<[u32; 2]>,
 }
 
 impl Bvh {
@@ -35,7 +33,7 @@ impl Bvh {
         let mut order: Vec<u32> = (0..boxes.len() as u32).collect();
         let mut nodes = Vec::with_capacity(boxes.len());
         if boxes.is_empty() {
-            return Self { nodes, order, links: Vec::new() };
+            return Self { nodes, order };
         }
         let leaf = |first: usize, items: &[u32]| Node {
             bounds: items.iter().fold(Bounds::EMPTY, |b, &i| b.union(boxes[i as usize])),
@@ -60,25 +58,14 @@ impl Bvh {
             open.push((child + 1, depth + 1));
             open.push((child, depth + 1));
         }
-        let links = nodes.iter().map(|n| [n.first, n.count]).collect();
-        Self { nodes, order, links }
+        Self { nodes, order }
     }
 
     /// Visits leaves nearest first, as long as their box is nearer than the squared distance that `visit` gave last.
     /// `visit` gets the range of items in leaf order and the squared distance so far.
     #[inline]
-    pub fn nearest(&self, p: DVec3, best: f64, visit: impl FnMut(std::ops::Range<usize>, f64) -> f64) {
-        self.nearest_by(best, |n| squared_distance(&self.nodes[n].bounds, p), visit);
-    }
-
-    /// The same where `least(n)` says how near what node `n` holds can be, squared.
-    #[inline]
-    pub fn nearest_by(
-        &self,
-        mut best: f64,
-        least: impl Fn(usize) -> f64,
-        mut visit: impl FnMut(std::ops::Range<usize>, f64) -> f64,
-    ) {
+    pub fn nearest(&self, p: DVec3, mut best: f64, mut visit: impl FnMut(std::ops::Range<usize>, f64) -> f64) {
+        let least = |n: usize| squared_distance(&self.nodes[n].bounds, p);
         if self.nodes.is_empty() {
             return;
         }
@@ -86,7 +73,7 @@ impl Bvh {
         let mut top = 0;
         let mut current = 0_usize;
         loop {
-            let [first, count] = self.links[current];
+            let Node { first, count, .. } = self.nodes[current];
             if count > 0 {
                 best = visit(first as usize..(first + count) as usize, best);
             } else {

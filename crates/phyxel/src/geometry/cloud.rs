@@ -170,7 +170,7 @@ impl CloudShape {
     /// Nearest point and its squared distance.
     fn nearest(&self, p: DVec3) -> Option<(usize, f64)> {
         let mut found = None;
-        self.discs.nearest(&self.bvh, p, f64::INFINITY, |i, best| {
+        self.discs.nearest(p, f64::INFINITY, |i, best| {
             let d2 = self.positions[i].distance_squared(p);
             if d2 < best {
                 found = Some((i, d2));

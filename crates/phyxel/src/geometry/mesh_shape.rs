@@ -253,7 +253,7 @@ impl Tree {
 
     fn nearest(&self, p: DVec3) -> Option<Nearest> {
         let mut found: Option<Nearest> = None;
-        self.discs.nearest(&self.bvh, p, f64::INFINITY, |triangle, best| {
+        self.discs.nearest(p, f64::INFINITY, |triangle, best| {
             let (point, feature) = closest(&self.corners[triangle], p);
             let squared = point.distance_squared(p);
             if squared < best {

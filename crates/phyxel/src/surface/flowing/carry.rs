@@ -2,6 +2,7 @@
 
 use super::mold::{HELD, Mold};
 use super::motion::{Motion, Moved};
+use super::near::Near;
 use super::resample::Around;
 use super::{Carried, Carrier, Element, FlowingSurface, NONE, Paint, Scratch, Surfels};
 use glam::{Mat3, Vec3, Vec3A};
@@ -91,7 +92,7 @@ impl FlowingSurface {
         let longest: Vec<(u32, f32)> = self.joined.iter().map(|j| (j.body, LONGEST * self.spacing(j.body))).collect();
         let (s, marks) = (&self.scratch, &self.marks);
         let all = self.elements.par_iter_mut().zip(alive).zip(flows).zip(around);
-        all.with_min_len(CHUNK).for_each_init(Vec::new, |list, (((e, alive), &flow), around)| {
+        all.with_min_len(CHUNK).for_each_init(Near::default, |near, (((e, alive), &flow), around)| {
             let mark = &marks[e.host as usize];
             // What has turned solid keeps what it has.
             if s.detailed[e.host as usize] && flow == 0.0 && mark.change == 0.0 {
@@ -108,7 +109,7 @@ impl FlowingSurface {
                     e.slide(around.push, around.slope, paints);
                 }
                 let fade = if mark.is_fast() || drawn_out { FAST_FADE } else { FADE };
-                *alive = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), around, s, list);
+                *alive = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), around, s, near);
                 e.grown |= u32::from(e.blend > GROWN);
             }
         });
@@ -161,7 +162,7 @@ pub(super) fn settle(
     (flow, fade, parted): (f32, f32, bool),
     around: &Around,
     s: &Scratch,
-    list: &mut Vec<u32>,
+    near: &mut Near,
 ) -> bool {
     let field = &s.field;
     let free = e.blend >= 1.0 || e.contact >= 1.0;
@@ -178,13 +179,13 @@ pub(super) fn settle(
         shape_axes(e, around, e.blend.max(e.contact.min(1.0)));
         return true;
     }
-    let Some(on) = field.project(local, label, farthest, list) else {
+    let Some(on) = field.project(local, label, farthest, near) else {
         if parted {
             return false;
         }
         // Deep inside it may still have to come up; where there is no matter at all, it has been left behind.
         e.blend = flow.max(e.blend).min(e.blend + fade);
-        return e.blend < 1.0 && field.touches(local, label, list);
+        return e.blend < 1.0 && field.touches(local, label, near);
     };
     let target = Vec3::from(on.position) + field.middle.as_vec3();
     // What lies far off the matter has lost its detail, however little flows there.

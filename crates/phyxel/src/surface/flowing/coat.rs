@@ -5,8 +5,10 @@
 //! vertices that stay have their numbers, texture coordinates and material slots.
 
 use super::carry::{CHUNK, FADE, FAST_FADE, GROWN, Solid, advect, follow_solid, settle};
+use super::cover::Cover;
 use super::motion::Motion;
-use super::resample::{Around, Cover};
+use super::near::Near;
+use super::resample::Around;
 use super::{Carried, Coated, Element, FlowPoints, FlowingSurface, NONE};
 use crate::frame::MeshFrame;
 use crate::geometry::{Bounds, Bvh, Mesh, closest_on_triangle};
@@ -107,7 +109,7 @@ impl FlowingSurface {
         for (coat, flows) in coats.iter_mut().zip(flows) {
             let own = coat.vertices.par_iter_mut().zip(flows).with_min_len(CHUNK);
             own.filter(|(e, _)| e.origin == NONE && e.grown == 0)
-                .for_each_init(Vec::new, |list, (e, flow)| self.wear(e, *flow, cover, list));
+                .for_each_init(Near::default, |near, (e, flow)| self.wear(e, *flow, cover, near));
             if let Some(worn) = coated(carried, coat.body) {
                 self.rip(coat, worn.mesh);
             }
@@ -116,7 +118,7 @@ impl FlowingSurface {
     }
 
     /// Fades a vertex; it is gone where the surface beside it is new.
-    fn wear(&self, e: &mut Element, flow: f32, cover: &Cover, list: &mut Vec<u32>) {
+    fn wear(&self, e: &mut Element, flow: f32, cover: &Cover, near: &mut Near) {
         let (s, mark) = (&self.scratch, &self.marks[e.host as usize]);
         // What is solid keeps what it has.
         if !mark.is_flowing() && flow == 0.0 {
@@ -125,7 +127,7 @@ impl FlowingSurface {
         }
         if flow.max(e.blend) > 0.0 {
             let fade = if mark.is_fast() { FAST_FADE } else { FADE };
-            let stays = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), &Around::default(), s, list);
+            let stays = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), &Around::default(), s, near);
             e.grown |= u32::from(!stays || e.blend > GROWN);
         }
         let label = s.labels[e.host as usize];

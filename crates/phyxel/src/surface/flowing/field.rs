@@ -8,6 +8,7 @@
 //! Differs from [YT13]: the positions are smoothed only by what differs from their neighbors' shift, so that the surface
 //! does not shrink; lone points fade to balls by the weight of their neighborhood, not by a count, so that nothing jumps.
 
+use super::near::{List, Near};
 use crate::linalg::{SymmetricEigen, outer};
 use crate::neighbors::{Grid, Neighborhoods};
 use glam::{DMat3, DVec3, Mat3A, Vec3, Vec3A};
@@ -27,6 +28,9 @@ const ALIKE: f64 = 0.25;
 const SMOOTH: f64 = 0.9;
 /// Density at the surface.
 pub(super) const ISO: f32 = 0.5;
+/// Edge of the cells that share lists of what is near [surfel spacings], and its bounds [radii of the largest kernel].
+const SHARED: f32 = 4.0;
+const CELL: (f32, f32) = (0.06, 0.25);
 /// Points per parallel task.
 const CHUNK: usize = 128;
 
@@ -41,6 +45,8 @@ pub(super) struct Field {
     shapes: Vec<Mat3A>,
     /// Density at the center of each kernel.
     heights: Vec<f32>,
+    /// One over the shortest axis of each kernel [1/m].
+    steepness: Vec<f32>,
     /// Mean place of the neighbors relative to the point [spacings]: points inward where there is a surface.
     pub inward: Vec<DVec3>,
     /// 0 for a lone point, 1 for one with enough neighbors.
@@ -55,6 +61,8 @@ pub(super) struct Field {
     pub middle: DVec3,
     /// Radius of the largest kernel [m].
     reach: f64,
+    /// Edge of the cells that share lists of what is near [m].
+    pub cell: f32,
 }
 
 /// A point mirrored behind a wall: it fills the field there.
@@ -75,6 +83,18 @@ struct Shape {
     scatter: DMat3,
     /// Summed weights; 1 for a lone point.
     weight: f64,
+}
+
+/// A smeared point.
+struct Kernel {
+    /// Smoothed position [m].
+    center: DVec3,
+    /// Squared inverse shape [1/m²].
+    shape: Mat3A,
+    /// Density at the center.
+    height: f32,
+    /// One over the shortest axis [1/m].
+    steepness: f32,
 }
 
 /// Density and its gradient at a place.
@@ -98,7 +118,8 @@ pub(super) struct Projected {
 
 impl Field {
     /// The field of points with their spacings [m] and pieces, and of echoes.
-    pub fn build(&mut self, points: &[DVec3], spacings: &[f64], labels: &[u32], echoes: &[Echo]) {
+    /// `spacing` is that of the surfels that will ask [m].
+    pub fn build(&mut self, points: &[DVec3], spacings: &[f64], labels: &[u32], echoes: &[Echo], spacing: f32) {
         let owner = |e: &Echo| e.owner as usize;
         let positions: Vec<DVec3> = points.iter().copied().chain(echoes.iter().map(|e| e.position)).collect();
         let spacings: Vec<f64> = spacings.iter().copied().chain(echoes.iter().map(|e| spacings[owner(e)])).collect();
@@ -114,27 +135,34 @@ impl Field {
             .with_min_len(CHUNK)
             .map(|i| shape(i, positions, &radii, labels, &near))
             .collect();
-        let kernels: Vec<(DVec3, Mat3A, f32)> = (0..positions.len())
+        let kernels: Vec<Kernel> = (0..positions.len())
             .into_par_iter()
             .with_min_len(CHUNK)
             .map(|i| kernel(i, positions, spacings, labels, &shapes, &near))
             .collect();
         self.smoothed.clear();
-        self.smoothed.extend(kernels.iter().map(|k| k.0));
+        self.smoothed.extend(kernels.iter().map(|k| k.center));
         let finite = || self.smoothed.iter().filter(|p| p.is_finite());
         self.middle = finite().sum::<DVec3>() / finite().count().max(1) as f64;
         self.centers.clear();
-        self.centers.extend(kernels.iter().map(|k| (k.0 - self.middle).as_vec3a()));
+        self.centers.extend(kernels.iter().map(|k| (k.center - self.middle).as_vec3a()));
         self.shapes.clear();
-        self.shapes.extend(kernels.iter().map(|k| k.1));
+        self.shapes.extend(kernels.iter().map(|k| k.shape));
         self.heights.clear();
-        self.heights.extend(kernels.iter().map(|k| k.2));
+        self.heights.extend(kernels.iter().map(|k| k.height));
+        self.steepness.clear();
+        self.steepness.extend(kernels.iter().map(|k| k.steepness));
         self.inward.clear();
         self.inward.extend(shapes.iter().zip(spacings).map(|(s, a)| s.shift / *a));
         self.company.clear();
         self.company.extend(shapes.iter().map(|s| company(s.weight) as f32));
         self.reach = AXES.1 * KERNEL * spacings.iter().copied().filter(|a| a.is_finite()).fold(0.0, f64::max);
         self.grid = Grid::new(&self.smoothed, 0.5 * self.reach);
+        let largest = self.reach as f32;
+        self.cell = (SHARED * spacing).clamp(CELL.0 * largest, CELL.1 * largest);
+        if !(self.cell > 0.0 && self.cell.is_finite()) {
+            self.cell = 1.0;
+        }
     }
 
     /// Density and gradient at `p` (relative to `middle`), from the points in `list`.
@@ -154,36 +182,43 @@ impl Field {
         sample
     }
 
-    /// Lists the points of a piece whose kernels may reach within `slack` [m] of `p` (relative to `middle`), in cell order.
-    pub fn gather(&self, p: Vec3A, label: u32, slack: f64, list: &mut Vec<u32>) {
-        list.clear();
-        self.grid.for_each_within(self.middle + p.as_dvec3(), self.reach + slack, |j, _| {
+    /// Lists what of a piece is near a cell around `middle` (relative to that of the field).
+    pub fn list(&self, list: &mut List, middle: Vec3A, label: u32) {
+        list.reaching.clear();
+        list.nearest.clear();
+        // From the middle of a cell to its corners, and a little for rounding.
+        let half = 0.867 * self.cell;
+        let mut least = f32::INFINITY;
+        self.grid.for_each_within(self.middle + middle.as_dvec3(), self.reach + f64::from(half), |j, r2| {
             if self.labels[j] == label {
-                list.push(j as u32);
+                least = least.min(r2 as f32);
+                list.nearest.push(j as u32);
             }
         });
+        let reaches = |&j: &u32| {
+            let r = middle - self.centers[j as usize];
+            r.dot(self.shapes[j as usize] * r).sqrt() < 1.0 + half * self.steepness[j as usize]
+        };
+        list.reaching.extend(list.nearest.iter().copied().filter(reaches));
+        let farthest = (least.sqrt() + 2.0 * half) * 1.0001;
+        list.nearest.retain(|&j| (self.centers[j as usize] - middle).length_squared() < farthest * farthest);
     }
 
     /// Moves `p` (relative to `middle`) to the surface of a piece, along the gradient of the density, by at most `farthest` [m].
     /// None if the surface is not found within that distance: `p` is deep inside, or far outside.
-    pub fn project(&self, p: Vec3A, label: u32, farthest: f32, list: &mut Vec<u32>) -> Option<Projected> {
-        // Few surfels move farther than the slack: most gather once.
-        let slack = 0.3 * farthest;
-        self.gather(p, label, f64::from(slack), list);
-        let (mut nearest, mut gathered, mut x) = (self.nearest(p, list), p, p);
+    pub fn project(&self, p: Vec3A, label: u32, farthest: f32, near: &mut Near) -> Option<Projected> {
+        let mut x = p;
         for _ in 0..8 {
-            if (x - gathered).length_squared() > slack * slack {
-                self.gather(x, label, f64::from(slack), list);
-                (nearest, gathered) = (self.nearest(x, list), x);
-            }
-            let at = self.sample(x, list);
+            let list = near.of(self, x, label);
+            let at = self.sample(x, &list.reaching);
             let slope = at.gradient.length();
             if slope * farthest < 1e-3 {
                 // Outside all kernels the way to the surface is the way to the matter; inside there is none.
                 if at.density > ISO {
                     return None;
                 }
-                x += (self.centers[nearest? as usize] - x).clamp_length_max(0.15 * farthest);
+                let nearest = self.nearest(x, &list.nearest)?;
+                x += (self.centers[nearest as usize] - x).clamp_length_max(0.15 * farthest);
                 continue;
             }
             let step = ((ISO - at.density) / slope).clamp(-0.5 * farthest, 0.5 * farthest);
@@ -192,38 +227,36 @@ impl Field {
                 return None;
             }
             if step.abs() < 0.01 * farthest {
-                return Some(Projected {
-                    position: x,
-                    normal: -at.gradient / slope,
-                    nearest: self.owners[nearest? as usize],
-                });
+                let nearest = self.nearest(x, &near.of(self, x, label).nearest)?;
+                let normal = -at.gradient / slope;
+                return Some(Projected { position: x, normal, nearest: self.owners[nearest as usize] });
             }
         }
         None
     }
 
     /// The point of a piece whose center is nearest to `p` [m], if it is within `radius` [m].
-    pub fn nearest_within(&self, p: DVec3, label: u32, radius: f64) -> Option<u32> {
-        let mut best = (f64::INFINITY, None);
-        self.grid.for_each_within(p, radius, |j, r2| {
-            if self.labels[j] == label && (r2 < best.0 || (r2 == best.0 && best.1.is_some_and(|b| (j as u32) < b))) {
-                best = (r2, Some(j as u32));
-            }
-        });
-        best.1.map(|j| self.owners[j as usize])
+    pub fn nearest_within(&self, p: Vec3, label: u32, radius: f32, near: &mut Near) -> Option<u32> {
+        let local = self.local(p);
+        let found = self.nearest(local, &near.of(self, local, label).nearest)?;
+        let within = (self.centers[found as usize] - local).length_squared() < radius * radius;
+        within.then(|| self.owners[found as usize])
     }
 
     /// Density of a piece at a place [m].
-    pub fn density_at(&self, p: Vec3, label: u32, list: &mut Vec<u32>) -> f32 {
-        let local = (p.as_dvec3() - self.middle).as_vec3a();
-        self.gather(local, label, 0.0, list);
-        self.sample(local, list).density
+    pub fn density_at(&self, p: Vec3, label: u32, near: &mut Near) -> f32 {
+        let local = self.local(p);
+        self.sample(local, &near.of(self, local, label).reaching).density
     }
 
     /// Whether there is matter of a piece at `p` (relative to `middle`), or hardly any.
-    pub fn touches(&self, p: Vec3A, label: u32, list: &mut Vec<u32>) -> bool {
-        self.gather(p, label, 0.0, list);
-        self.sample(p, list).density > 0.05 * ISO
+    pub fn touches(&self, p: Vec3A, label: u32, near: &mut Near) -> bool {
+        self.sample(p, &near.of(self, p, label).reaching).density > 0.05 * ISO
+    }
+
+    /// Relative to `middle`.
+    fn local(&self, p: Vec3) -> Vec3A {
+        (p.as_dvec3() - self.middle).as_vec3a()
     }
 
     fn nearest(&self, p: Vec3A, list: &[u32]) -> Option<u32> {
@@ -261,7 +294,7 @@ fn shape(i: usize, positions: &[DVec3], radii: &[f64], labels: &[u32], near: &Ne
     Shape { shift, scatter: second * (1.0 / sum) - outer(shift, shift), weight: sum }
 }
 
-/// Smoothed center, squared inverse shape and height of a point's kernel.
+/// How a point is smeared.
 fn kernel(
     i: usize,
     positions: &[DVec3],
@@ -269,7 +302,7 @@ fn kernel(
     labels: &[u32],
     shapes: &[Shape],
     near: &Neighborhoods,
-) -> (DVec3, Mat3A, f32) {
+) -> Kernel {
     let (own, spacing) = (shapes[i], spacings[i]);
     // Neighbors whose shift is like the own one lie in the same layer below the surface; their mean shift is what
     // smoothing would shrink the surface by.
@@ -293,7 +326,9 @@ fn kernel(
     let axes = eigen.values.to_array().map(axis);
     let inverse = eigen.map(|scatter| axis(scatter).powi(-2));
     let height = 315.0 / (64.0 * std::f64::consts::PI) * spacing.powi(3) / (axes[0] * axes[1] * axes[2]);
-    (center, Mat3A::from_cols_array(&inverse.to_cols_array().map(|v| v as f32)), height as f32)
+    let shape = Mat3A::from_cols_array(&inverse.to_cols_array().map(|v| v as f32));
+    let steepness = 1.0 / axes[0].min(axes[1]).min(axes[2]);
+    Kernel { center, shape, height: height as f32, steepness: steepness as f32 }
 }
 
 #[cfg(test)]
@@ -317,8 +352,8 @@ mod tests {
     /// Mean and rms of the height of the upper surface above the uppermost layer, and how many places found none.
     fn surface(points: &[DVec3]) -> [f32; 3] {
         let mut field = Field::default();
-        field.build(points, &vec![1.0; points.len()], &vec![0; points.len()], &[]);
-        let mut list = Vec::new();
+        field.build(points, &vec![1.0; points.len()], &vec![0; points.len()], &[], 0.2);
+        let mut list = Near::default();
         let mut heights = Vec::new();
         let mut lost = 0.0;
         for i in 0..25 {
@@ -352,26 +387,29 @@ mod tests {
     #[test]
     fn a_lone_point_is_a_drop_and_nothing_is_nothing() {
         let mut field = Field::default();
-        field.build(&[DVec3::ONE], &[2.0], &[0], &[]);
-        let on = field.project(Vec3A::new(0.5, 1.0, 0.5), 0, 2.0, &mut Vec::new()).unwrap();
+        field.build(&[DVec3::ONE], &[2.0], &[0], &[], 0.2);
+        let on = field.project(Vec3A::new(0.5, 1.0, 0.5), 0, 2.0, &mut Near::default()).unwrap();
         assert!((on.position.length() - 1.0).abs() < 0.1, "{}", on.position.length());
         assert!(on.normal.dot(on.position.normalize()) > 0.999);
-        field.build(&[], &[], &[], &[]);
-        assert!(field.project(Vec3A::ZERO, 0, 1.0, &mut Vec::new()).is_none());
-        field.build(&[DVec3::NAN, DVec3::ONE], &[1.0, f64::NAN], &[0, 0], &[]);
-        field.project(Vec3A::ZERO, 0, 1.0, &mut Vec::new());
+        field.build(&[], &[], &[], &[], f32::INFINITY);
+        assert!(field.project(Vec3A::ZERO, 0, 1.0, &mut Near::default()).is_none());
+        field.build(&[DVec3::NAN, DVec3::ONE], &[1.0, f64::NAN], &[0, 0], &[], 0.2);
+        field.project(Vec3A::ZERO, 0, 1.0, &mut Near::default());
     }
 
     #[test]
     fn the_gradient_is_that_of_the_density() {
         let points = slab(3, 0.25);
         let mut field = Field::default();
-        field.build(&points, &vec![1.0; points.len()], &vec![0; points.len()], &[]);
-        let (mut list, p) = (Vec::new(), Vec3A::new(0.3, 1.2, -0.2));
-        field.gather(p, 0, 0.1, &mut list);
-        let at = field.sample(p, &list);
+        field.build(&points, &vec![1.0; points.len()], &vec![0; points.len()], &[], 0.2);
+        let (mut near, p) = (Near::default(), Vec3A::new(0.3, 1.2, -0.2));
+        let all: Vec<u32> = (0..points.len() as u32).collect();
+        let at = field.sample(p, &all);
+        // Lists leave out only what adds nothing.
+        let listed = field.sample(p, &near.of(&field, p, 0).reaching);
+        assert!((listed.density - at.density).abs() < 1e-6 && near.of(&field, p, 0).reaching.len() < all.len() / 4);
         for axis in [Vec3A::X, Vec3A::Y, Vec3A::Z] {
-            let density = |s: f32| field.sample(p + s * axis, &list).density;
+            let density = |s: f32| field.sample(p + s * axis, &all).density;
             let slope = (density(0.01) - density(-0.01)) / 0.02;
             assert!((slope - at.gradient.dot(axis)).abs() < 2e-3, "{slope} {}", at.gradient);
         }

@@ -21,9 +21,12 @@ mod closed_tests;
 mod coat;
 #[cfg(test)]
 mod coat_tests;
+mod cover;
 mod field;
 mod mold;
 mod motion;
+mod near;
+mod order;
 mod paint;
 mod resample;
 mod state;
@@ -225,6 +228,8 @@ struct Scratch {
     walls: Vec<Vec<f64>>,
     /// Those near a mold, mirrored.
     echoes: Vec<Echo>,
+    /// Whether what happens to places at rest is of interest, for each body of the world: something is painted there.
+    followed: Vec<bool>,
     /// Largest spacing [m].
     largest: f64,
     field: Field,
@@ -299,10 +304,14 @@ impl FlowingSurface {
         if self.is_empty() {
             return;
         }
+        self.put_in_order();
         self.gather(points);
         self.approach(molds);
+        let finest = self.finest();
         let Scratch { positions, spacings, labels, echoes, field, .. } = &mut self.scratch;
-        field.build(positions, spacings, labels, echoes);
+        field.build(positions, spacings, labels, echoes, finest);
+        self.scratch.followed =
+            carried.iter().map(|c| c.is_some_and(|c| c.paint.is_some() || c.coat.is_some())).collect();
         self.know_rest();
         self.anchor();
         let motion = self.motion();
@@ -327,9 +336,11 @@ impl FlowingSurface {
         self.counters.frame = self.counters.frame.wrapping_add(1);
     }
 
-    /// Writes the surfels that now belong to a body.
+    /// Writes the surfels that now belong to a body, the oldest first: whoever stays keeps its place among those that do.
     pub fn write(&self, body: u32, out: &mut Surfels) {
-        let own = || self.elements.iter().filter(|e| e.body == body);
+        let mut all: Vec<&Element> = self.elements.iter().filter(|e| e.body == body).collect();
+        all.sort_unstable_by_key(|e| e.id);
+        let own = || all.iter();
         out.exact.clear();
         out.positions.clear();
         out.positions.extend(own().map(|e| e.position));

@@ -7,6 +7,7 @@
 //! surface has no say over it; once the matter is solid the print is its detail and moves with it.
 
 use super::field::{Echo, Field, ISO};
+use super::near::Near;
 use super::{Element, FlowingSurface, NONE};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
@@ -133,7 +134,7 @@ impl FlowingSurface {
             return;
         }
         let all = self.elements.par_iter_mut().with_min_len(super::carry::CHUNK);
-        all.filter(|e| e.origin == NONE).for_each_init(Vec::new, |list, e| {
+        all.filter(|e| e.origin == NONE).for_each_init(Near::default, |lists, e| {
             let h = e.host as usize;
             // What is solid keeps its print wherever the mold goes.
             if !s.detailed[h] || !marks[h].is_flowing() {
@@ -141,7 +142,7 @@ impl FlowingSurface {
                 return;
             }
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
-            if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], list) >= KEPT {
+            if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], lists) >= KEPT {
                 e.contact = 1.0;
                 // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
                 if molds.iter().any(|m| m.stain.is_some()) {
@@ -176,7 +177,7 @@ impl FlowingSurface {
                 };
                 if n == 0 || distance < 0.0 {
                     let now = (distance, normal);
-                    let touch = press(e, (mold, now), s.spacings[h], (&s.field, s.labels[h]), list);
+                    let touch = press(e, (mold, now), s.spacings[h], (&s.field, s.labels[h]), lists);
                     if touch >= 1.0 && contact < 1.0 {
                         e.take_color(mold);
                     }
@@ -198,7 +199,7 @@ impl FlowingSurface {
         host: usize,
         farthest: f32,
         molds: &[Mold],
-        list: &mut Vec<u32>,
+        lists: &mut Near,
     ) -> Option<Landing> {
         let s = &self.scratch;
         let (a, label) = (s.spacings[host], s.labels[host]);
@@ -210,7 +211,7 @@ impl FlowingSurface {
             if toward.is_some_and(|t| t.dot(-normal.as_vec3()) < FACING) {
                 continue;
             }
-            let mut filled = || s.field.density_at(p.as_vec3(), label, list) >= ISO;
+            let mut filled = || s.field.density_at(p.as_vec3(), label, lists) >= ISO;
             if best.is_none_or(|b| moved < b.2) && filled() {
                 best = Some((p, normal, moved, k));
             }
@@ -221,11 +222,11 @@ impl FlowingSurface {
             others.any(|k| !molds[k].is_beyond(p, 0.0) && (molds[k].probe)(p).0 < -INSIDE * a)
         };
         if let Some((p, normal, _, own)) = best {
-            let host = s.field.nearest_within(p, label, FARTHEST * a)?;
+            let host = s.field.nearest_within(p.as_vec3(), label, (FARTHEST * a) as f32, lists)?;
             let (position, normal) = (p.as_vec3(), -normal.as_vec3());
             return (!covered(p, Some(own))).then_some(Landing { position, normal, host, contact: 1.0 });
         }
-        let on = s.field.project((place - s.field.middle).as_vec3a(), label, farthest, list)?;
+        let on = s.field.project((place - s.field.middle).as_vec3a(), label, farthest, lists)?;
         let position = Vec3::from(on.position) + s.field.middle.as_vec3();
         let free = !covered(position.as_dvec3(), None);
         free.then_some(Landing { position, normal: on.normal.into(), host: on.nearest, contact: 0.0 })
@@ -258,7 +259,7 @@ fn press(
     (mold, (distance, normal)): (&Mold, (f64, DVec3)),
     spacing: f64,
     (field, label): (&Field, u32),
-    list: &mut Vec<u32>,
+    lists: &mut Near,
 ) -> f32 {
     let p = e.position.as_dvec3();
     if distance > WETTING * spacing || distance < -FARTHEST * spacing {
@@ -268,7 +269,7 @@ fn press(
     let touches = e.contact > 0.0;
     let faces = e.normal.dot(-outward.as_vec3()) > FACING;
     let filled = (touches || faces || distance < 0.0)
-        && field.density_at(wall.as_vec3(), label, list) >= if touches { KEPT } else { ISO };
+        && field.density_at(wall.as_vec3(), label, lists) >= if touches { KEPT } else { ISO };
     if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);

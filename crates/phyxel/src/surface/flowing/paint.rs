@@ -7,7 +7,7 @@
 //!
 //! Differs from [MKN04] 5.2.5: places are carried instead of colors, so that repeated interpolation blurs nothing.
 
-use super::resample::Cover;
+use super::cover::Cover;
 use super::{Element, FlowingSurface, Mold, NONE};
 use glam::{Mat3, Vec3};
 
@@ -130,17 +130,22 @@ impl FlowingSurface {
             return;
         };
         (e.color, e.source, e.reference) = (near.color, near.source, near.reference);
-        if e.source != NONE {
+        if self.is_followed(e.source) {
             e.reference = self.reference_at(e, cover);
             e.repaint(paints);
         }
+    }
+
+    /// Whether it is of interest where surface of a body at rest goes; false for `NONE`.
+    pub(super) fn is_followed(&self, source: u32) -> bool {
+        self.scratch.followed.get(source as usize) == Some(&true)
     }
 
     /// Whether surface that comes from somewhere is beside a new surfel.
     fn painted_near(&self, e: &Element, cover: &Cover) -> bool {
         let mut found = false;
         cover.near(&self.elements, e.position, BESIDE * self.spacing(e.body), |j, _| {
-            found |= self.elements[j as usize].source != NONE;
+            found |= j < cover.painted && self.elements[j as usize].source != NONE;
         });
         found
     }
@@ -153,7 +158,9 @@ impl FlowingSurface {
         cover.near(&self.elements, e.position, reach, |j, offset| {
             let other = &self.elements[j as usize];
             let way = other.reference - e.reference;
-            let same = other.source == e.source && other.normal.dot(e.normal) > super::resample::SAME_SIDE;
+            let same = j < cover.painted
+                && other.source == e.source
+                && other.normal.dot(e.normal) > super::resample::SAME_SIDE;
             if same && way.length_squared() < (SEAM * spacing).powi(2) {
                 let w = 1.0 - offset.length_squared() / (reach * reach);
                 fit.add(w * w, offset - e.normal * e.normal.dot(offset), way);

@@ -5,15 +5,16 @@
 //! rest stays as it is.
 
 use super::carry::CHUNK;
+use super::cover::Cover;
 use super::mold::Landing;
+use super::near::Near;
 use super::paint::{Surroundings, slope_around};
-use super::{Element, FlowingSurface, Mold, NONE};
+use super::{Element, FlowingSurface, Mold, NONE, Paint};
 use crate::neighbors::Grid;
 use crate::random::Random;
 use crate::surface::Surfels;
-use glam::{DVec3, IVec3, Mat3, Vec3};
+use glam::{DVec3, Mat3, Vec3};
 use rayon::prelude::*;
-use std::collections::HashMap;
 
 /// Surfels that act on one another are nearer than this [surfel spacings].
 pub(super) const SEEN: f32 = 1.8;
@@ -31,8 +32,10 @@ const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
 pub(super) const SAME_SIDE: f32 = 0.3;
 /// Directions in which a surfel looks for a gap.
 const LOOKS: usize = 7;
-/// How often in a frame new surfels look for gaps in turn.
-const ROUNDS: usize = 6;
+/// Sine and cosine of the angle between two of them.
+const TURN: (f32, f32) = (0.781_831_5, 0.623_489_8);
+/// How often in a frame new surfels look for gaps in turn, at most: fast matter lays much surface open at once.
+const ROUNDS: usize = 100;
 /// Surfels may become this many times as many before they are spaced wider.
 const MOST: f32 = 5.0;
 /// Directions in which a point looks for uncovered surface, and its part of the points per frame.
@@ -56,27 +59,7 @@ pub(super) struct Around {
     gaps: [Option<Vec3>; 2],
 }
 
-/// Where surfels are: those of the start of the frame in a grid, new ones in cells.
-pub(super) struct Cover {
-    grid: Grid,
-    cells: HashMap<IVec3, Vec<u32>>,
-    /// Which of the surfels stay.
-    pub alive: Vec<bool>,
-    /// Edge of the cells of new ones; largest spacing of surfels [m].
-    edge: f32,
-    /// How far a surfel may have moved since the grid was made [m].
-    drift: f32,
-}
-
 impl FlowingSurface {
-    /// Where the surfels are now.
-    pub(super) fn cover(&self) -> Cover {
-        let places: Vec<DVec3> = self.elements.iter().map(|e| e.position.as_dvec3()).collect();
-        let edge = self.joined.iter().fold(0f32, |m, j| m.max(j.spacing)) * self.counters.widening;
-        let grid = Grid::new(&places, f64::from(0.9 * SEEN * edge));
-        Cover { grid, cells: HashMap::new(), alive: vec![true; self.elements.len()], edge, drift: 0.5 * edge }
-    }
-
     /// What each surfel sees.
     pub(super) fn look_around(&self, cover: &Cover) -> Vec<Around> {
         let all = (0..self.elements.len()).into_par_iter().with_min_len(CHUNK);
@@ -92,21 +75,23 @@ impl FlowingSurface {
             let mut edge = (Vec3::ZERO, SEEN * spacing);
             seen.clear();
             offsets.clear();
-            cover.grid.for_each_within(e.position.as_dvec3(), f64::from(SEEN * spacing), |j, _| {
-                let other = &self.elements[j];
-                if j == i || self.label(other) != own {
+            cover.for_each_spot(e.position, SEEN * spacing, |j, spot, offset| {
+                if j == i as u32 || spot.label != own {
                     return;
                 }
-                let offset = other.position - e.position;
                 offsets.push(offset);
-                if other.normal.dot(e.normal) > SAME_SIDE {
-                    seen.push((offset, j as u32));
-                } else if e.contact == 0.0 || other.contact == 0.0 {
+                if spot.normal.dot(e.normal) > SAME_SIDE {
+                    seen.push((offset, j));
+                } else if e.contact == 0.0 || !spot.touches {
                     // On a mold only the rim of the matter is an edge: steep relief has more of them than surfels could follow.
-                    edge = nearer_edge(edge, e, other.normal, offset, spacing);
+                    edge = nearer_edge(edge, e, spot.normal, offset, spacing);
                 }
             });
-            let slope = if free { slope_around(e, spacing, seen, &self.elements) } else { Mat3::ZERO };
+            let slope = if free && self.is_followed(e.source) {
+                slope_around(e, spacing, seen, &self.elements)
+            } else {
+                Mat3::ZERO
+            };
             let mut around = Around { slope, edge, ..look(e, spacing, seen) };
             if e.contact >= 1.0 && around.gaps[1].is_none() {
                 around.gaps[1] = riser(e, spacing, seen, offsets);
@@ -118,24 +103,32 @@ impl FlowingSurface {
 
     /// Removes crowded surfels, the youngest first.
     pub(super) fn thin(&self, around: &[Around], cover: &mut Cover) {
-        for i in (0..around.len()).rev() {
-            let (e, (distance, other)) = (&self.elements[i], around[i].nearest);
+        let crowded = |i: &usize| {
+            let (e, (distance, other)) = (&self.elements[*i], around[*i].nearest);
             let free = e.origin == NONE && (e.blend >= 1.0 || e.contact >= 1.0) && other != NONE;
-            if free && distance < CROWDED * self.spacing(e.body) && cover.alive[other as usize] {
-                cover.alive[i] = false;
-            }
+            free && distance < CROWDED * self.spacing(e.body)
+        };
+        let mut all: Vec<usize> = (0..around.len()).filter(crowded).collect();
+        all.sort_unstable_by_key(|&i| std::cmp::Reverse(self.elements[i].id));
+        for i in all {
+            cover.alive[i] &= !cover.alive[around[i].nearest.1 as usize];
         }
     }
 
     /// Fills gaps, from old surfels to new ones and on.
     pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover, world: Surroundings) {
-        let mut wanted: Vec<(u32, Vec3)> = Vec::new();
-        for (i, a) in around.iter().enumerate() {
+        let gaps = |(i, a): (usize, &Around)| {
             let e = &self.elements[i];
-            if cover.alive[i] && (e.blend >= 1.0 || e.contact >= 1.0) {
-                wanted.extend(a.gaps.iter().flatten().map(|&p| (i as u32, p)));
+            if !cover.alive[i] || (e.blend < 1.0 && e.contact < 1.0) {
+                return Vec::new();
             }
-        }
+            // Those that have just come to lie on a mold with all their detail have not looked yet.
+            if a.radius == 0.0 && e.contact >= 1.0 {
+                return self.gaps_around(i as u32, cover);
+            }
+            a.gaps.iter().flatten().map(|&p| (i as u32, p)).collect()
+        };
+        let wanted: Vec<(u32, Vec3)> = around.par_iter().enumerate().with_min_len(CHUNK).flat_map_iter(gaps).collect();
         self.fill_from(wanted, cover, world);
     }
 
@@ -145,11 +138,11 @@ impl FlowingSurface {
         let s = &self.scratch;
         let points = (0..s.positions.len() as u32).into_par_iter().with_min_len(CHUNK);
         let found: Vec<Vec<Landing>> = points
-            .map_init(Vec::new, |list, i| {
+            .map_init(Near::default, |near, i| {
                 let (mark, point) = (&self.marks[i as usize], i as usize);
                 let flows = s.flow[point] > 0.0 || (mark.is_flowing() && self.at_wall(point));
                 let looks = mark.fresh > 0 || (i % SHARE == turn && flows);
-                if looks { self.uncovered(point, cover, world.molds, list) } else { Vec::new() }
+                if looks { self.uncovered(point, cover, world.molds, near) } else { Vec::new() }
             })
             .collect();
         let mut wanted = Vec::new();
@@ -159,6 +152,7 @@ impl FlowingSurface {
                 let mut e = self.element_at(on, spacing, self.scratch.velocities[on.host as usize]);
                 self.paint(&mut e, None, cover, world.paints);
                 let i = self.add(e, cover);
+                cover.painted = self.elements.len() as u32;
                 wanted.extend(self.gaps_around(i, cover));
             }
         }
@@ -179,7 +173,7 @@ impl FlowingSurface {
     }
 
     /// Piece that a surfel belongs to.
-    fn label(&self, e: &Element) -> u32 {
+    pub(super) fn label(&self, e: &Element) -> u32 {
         self.scratch.labels.get(e.host as usize).copied().unwrap_or(0)
     }
 
@@ -195,40 +189,52 @@ impl FlowingSurface {
             if wanted.is_empty() {
                 break;
             }
-            let looked = &*cover;
-            let placed: Vec<Option<Element>> = wanted
+            let landed: Vec<Option<Landing>> = wanted
                 .par_iter()
                 .with_min_len(CHUNK)
-                .map_init(Vec::new, |list, &(parent, place)| {
+                .map_init(Near::default, |near, &(parent, place)| {
                     let e = &self.elements[parent as usize];
                     let spacing = self.spacing(e.body);
                     let toward = (e.contact < 1.0).then_some(e.normal);
                     // Where matter leaves the wall its surface goes down steeply.
                     let leaves = LEAVES * self.scratch.spacings[e.host as usize] as f32;
                     let farthest = if e.contact >= 1.0 { spacing.max(leaves) } else { spacing };
-                    let on = self.land((place.as_dvec3(), toward), e.host as usize, farthest, world.molds, list)?;
-                    let mut child = self.element_at(on, spacing, e.velocity);
-                    self.paint(&mut child, Some(e), looked, world.paints);
-                    Some(child)
+                    self.land((place.as_dvec3(), toward), e.host as usize, farthest, world.molds, near)
                 })
                 .collect();
-            wanted.clear();
-            for child in placed.into_iter().flatten() {
-                let spacing = self.spacing(child.body);
-                if !cover.taken(&self.elements, child.position, child.normal, ROOM * spacing) {
-                    let i = self.add(child, cover);
+            let parents = std::mem::take(&mut wanted);
+            let mut children = Vec::new();
+            for (on, (parent, _)) in landed.into_iter().zip(parents) {
+                let Some(on) = on else { continue };
+                let spacing = self.spacing(self.scratch.bodies[on.host as usize]);
+                if !cover.taken(&self.elements, on.position, on.normal, ROOM * spacing) {
+                    let e = &self.elements[parent as usize];
+                    let i = self.add(self.element_at(on, self.spacing(e.body), e.velocity), cover);
+                    children.push((i, parent));
                     wanted.extend(self.gaps_around(i, cover));
                 }
             }
+            self.paint_all(&children, cover, world.paints);
         }
+    }
+
+    /// Paints new surfels like their parents, by what was there before all of them.
+    fn paint_all(&mut self, children: &[(u32, u32)], cover: &mut Cover, paints: &[Option<Paint>]) {
+        let one = |&(i, parent): &(u32, u32)| {
+            let mut child = self.elements[i as usize];
+            self.paint(&mut child, Some(&self.elements[parent as usize]), cover, paints);
+            child
+        };
+        let painted: Vec<Element> = children.par_iter().with_min_len(CHUNK).map(one).collect();
+        children.iter().zip(painted).for_each(|((i, _), child)| self.elements[*i as usize] = child);
+        cover.painted = self.elements.len() as u32;
     }
 
     fn add(&mut self, mut e: Element, cover: &mut Cover) -> u32 {
         e.id = self.counters.next_id;
         self.counters.next_id = self.counters.next_id.wrapping_add(1);
         let i = self.elements.len() as u32;
-        cover.cells.entry(cell(e.position, cover.edge)).or_default().push(i);
-        cover.alive.push(true);
+        cover.add(i, e.position);
         self.elements.push(e);
         i
     }
@@ -247,7 +253,7 @@ impl FlowingSurface {
     }
 
     /// Uncovered places on the surface around a point.
-    fn uncovered(&self, point: usize, cover: &Cover, molds: &[Mold], list: &mut Vec<u32>) -> Vec<Landing> {
+    fn uncovered(&self, point: usize, cover: &Cover, molds: &[Mold], near: &mut Near) -> Vec<Landing> {
         let s = &self.scratch;
         let (inward, spacing) = (s.field.inward[point], s.spacings[point] as f32);
         let depth = inward.length();
@@ -267,7 +273,7 @@ impl FlowingSurface {
             let mut covered = false;
             cover.near(&self.elements, start.as_vec3(), 0.25 * spacing, |_, _| covered = true);
             if !covered {
-                found.extend(self.land((start, Some(ray.as_vec3())), point, 0.7 * spacing, molds, list));
+                found.extend(self.land((start, Some(ray.as_vec3())), point, 0.7 * spacing, molds, near));
             }
         }
         found
@@ -281,42 +287,6 @@ impl FlowingSurface {
         let body = self.scratch.bodies[host as usize];
         let place = Element { position, normal, axis_u, axis_v, host, body, ..bytemuck::Zeroable::zeroed() };
         Element { contact, velocity, origin: NONE, blend: 1.0, grown: 1, ..place }
-    }
-}
-
-impl Cover {
-    /// Calls `visit(j, offset)` for every surfel that stays and is nearer to `p` than `radius` [m].
-    pub(super) fn near(&self, elements: &[Element], p: Vec3, radius: f32, mut visit: impl FnMut(u32, Vec3)) {
-        let mut test = |j: u32| {
-            let offset = elements[j as usize].position - p;
-            if self.alive[j as usize] && offset.length_squared() < radius * radius {
-                visit(j, offset);
-            }
-        };
-        self.grid.for_each_within(p.as_dvec3(), f64::from(radius + self.drift), |j, _| test(j as u32));
-        if self.cells.is_empty() {
-            return;
-        }
-        let (low, high) = (cell(p - radius, self.edge), cell(p + radius, self.edge));
-        for z in low.z..=high.z {
-            for y in low.y..=high.y {
-                for x in low.x..=high.x {
-                    self.cells.get(&IVec3::new(x, y, z)).into_iter().flatten().for_each(|&j| test(j));
-                }
-            }
-        }
-    }
-
-    /// The surfel of the start of the frame that is nearest to a place [m].
-    pub(super) fn nearest(&self, p: Vec3) -> Option<usize> {
-        self.grid.nearest(p.as_dvec3()).map(|(j, _)| j)
-    }
-
-    /// Whether a surfel of the same side is nearer than `room` [m].
-    fn taken(&self, elements: &[Element], p: Vec3, normal: Vec3, room: f32) -> bool {
-        let mut taken = false;
-        self.near(elements, p, room, |j, _| taken |= elements[j as usize].normal.dot(normal) > SAME_SIDE);
-        taken
     }
 }
 
@@ -387,11 +357,20 @@ fn gaps(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> [Option<Vec3>; 2] {
     let mut count = 0;
     let (x, y) = e.normal.any_orthonormal_pair();
     let start = Random::new(0x9a95, u64::from(e.id)).unit() as f32;
-    for k in 0..LOOKS {
-        let (sin, cos) = (std::f32::consts::TAU * (start + k as f32 / LOOKS as f32)).sin_cos();
-        let place = spacing * (cos * x + sin * y);
+    let (sin, cos) = (std::f32::consts::TAU * start).sin_cos();
+    let (sin_turn, cos_turn) = TURN;
+    let mut way = (cos, sin);
+    for _ in 0..LOOKS {
+        let place = spacing * (way.0 * x + way.1 * y);
+        way = (cos_turn * way.0 - sin_turn * way.1, sin_turn * way.0 + cos_turn * way.1);
         let room = ROOM * ROOM * spacing * spacing;
-        if seen.iter().all(|(offset, _)| (*offset - place).length_squared() > room) {
+        // What lies a little above or below is where a new one would come to lie.
+        let away = |offset: Vec3| {
+            let rise = e.normal.dot(offset);
+            let level = if rise.abs() < RISE * spacing { offset - rise * e.normal } else { offset };
+            (level - place).length_squared()
+        };
+        if seen.iter().all(|(offset, _)| away(*offset) > room) {
             found[count] = Some(e.position + place);
             count += 1;
             if count == found.len() {
@@ -410,10 +389,6 @@ fn riser(e: &Element, spacing: f32, seen: &[(Vec3, u32)], offsets: &[Vec3]) -> O
         rise > RISE * spacing && offsets.iter().all(|o| (*o - middle).length_squared() > room)
     };
     seen.iter().map(|s| s.0).find(bare).map(|offset| e.position + 0.5 * offset)
-}
-
-fn cell(p: Vec3, edge: f32) -> IVec3 {
-    (p / edge).floor().as_ivec3()
 }
 
 /// Direction k of `count` evenly spread ones.
