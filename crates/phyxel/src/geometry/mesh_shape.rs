@@ -17,6 +17,8 @@ use rayon::prelude::*;
 
 /// Below this cosine between the pseudonormal and the way to the point the winding number has the last word.
 const DOUBT: f64 = 0.05;
+/// Nearer to the surface than this it makes no difference on which side one is [of the size of the mesh].
+const ON: f64 = 1e-7;
 
 /// Signed distance of a mesh.
 pub struct MeshShape {
@@ -115,7 +117,9 @@ impl MeshShape {
         if tree.trusted[nearest.triangle] {
             let cosine = (p - nearest.point).dot(tree.pseudonormal(nearest));
             // Over the inside of a triangle there is no doubt, however near.
-            if (nearest.feature == Feature::Face && cosine != 0.0) || cosine.abs() > DOUBT * nearest.squared.sqrt() {
+            let sure = nearest.feature == Feature::Face && cosine != 0.0;
+            let (distance, on) = (nearest.squared.sqrt(), ON * self.bounds.size().max_element());
+            if sure || distance < on || cosine.abs() > DOUBT * distance {
                 return cosine.signum();
             }
         }
