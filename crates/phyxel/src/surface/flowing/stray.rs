@@ -9,8 +9,9 @@ use crate::surface::inside::Inside;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-/// Surfels are asked in every so many frames.
+/// Surfels are asked in every so many frames, and of them a part in turn.
 const TURN: u32 = 4;
+const PARTS: u32 = 2;
 /// Winding numbers below the first or above the second are astray, if they were nearer to 1/2 by `CHANGED` at rest.
 const ASTRAY: (f32, f32) = (0.1, 0.9);
 const CHANGED: f32 = 0.15;
@@ -43,9 +44,10 @@ impl FlowingSurface {
         let mut pieces: Vec<(u32, u32)> =
             self.numbers(known).into_iter().map(|i| (s.labels[self.elements[i as usize].host as usize], i)).collect();
         pieces.sort_unstable();
+        let part = self.counters.frame / TURN % PARTS;
         let loose = |e: &Element| {
             let faded = e.blend >= 1.0 || e.contact > 0.0 || e.origin != NONE;
-            !faded && e.stray == 0 && marks[e.host as usize].is_flowing()
+            !faded && e.stray == 0 && e.id % PARTS == part && marks[e.host as usize].is_flowing()
         };
         let mut found = Vec::new();
         for piece in pieces.chunk_by(|a, b| a.0 == b.0) {
