@@ -119,8 +119,9 @@ impl IsoSurface {
         let bins = Bins::new(balls, cell * BLOCK as f32);
         let mut blocks: Vec<Block> = bins.blocks_near(balls).into_par_iter().map(Block::new).collect();
         let alike = all_alike(balls);
-        blocks.par_iter_mut().for_each(|block| block.fill(&bins, balls, alike, cell));
-        if balls.iter().any(|b| b.roll > 0.0) {
+        let rolls = balls.iter().any(|b| b.roll > 0.0);
+        blocks.par_iter_mut().for_each(|block| block.fill(&bins, (balls, rolls), alike, cell));
+        if rolls {
             let rolled: Vec<Ball> = blocks.iter_mut().flat_map(|b| std::mem::take(&mut b.rolled)).collect();
             let bins = Bins::new(&rolled, cell * BLOCK as f32);
             blocks.par_iter_mut().for_each(|block| block.roll(&bins, &rolled, cell));
@@ -349,8 +350,8 @@ impl Block {
         Self { at, ..Self::default() }
     }
 
-    /// Evaluates the field of particles.
-    fn fill(&mut self, bins: &Bins, balls: &[Ball], alike: Option<Ball>, cell: f32) {
+    /// Evaluates the field of particles; where balls are to be rolled over some of them, finds where these lie.
+    fn fill(&mut self, bins: &Bins, (balls, rolls): (&[Ball], bool), alike: Option<Ball>, cell: f32) {
         let origin = self.at.as_vec3() * bins.edge;
         let mut sums = vec![Row::default(); NODES * NODES];
         let mut any = false;
@@ -381,7 +382,7 @@ impl Block {
             false => REACH * cell / CELL,
         };
         self.field = sums.iter().flat_map(|row| (0..NODES).map(move |k| (row, k))).map(distance).collect();
-        if balls.iter().all(|b| b.roll == 0.0) {
+        if !rolls {
             return;
         }
         for [x, y, z] in Self::cells() {
