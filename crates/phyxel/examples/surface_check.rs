@@ -1,7 +1,8 @@
 //! Measures a detail surface of a run from its frames.
 //!
 //! `cargo run --release --example surface_check -- colors RUN FRAME`: part of the surfels that have another color than what is painted
-//! where their matter was at rest; only where matter has stayed whole, and not nearer to the border of a field than a quarter spacing.
+//! where their matter was at rest; only where matter has stayed whole, and not nearer to the border of a field than a quarter spacing and twice
+//! the mean error of the map that tells where it was.
 //!
 //! `... -- print RUN SOLID FRAME`: how far the surface in a frame after demolding is from the molds that it was in when it was
 //! solid, in frame SOLID, and how much its normals differ; the points around each surfel tell where it was then.
@@ -61,6 +62,18 @@ impl<'a> Back<'a> {
         (near.len() > 7 && linear.is_finite()).then(|| (y + linear * (p - x), linear))
     }
 
+    /// How far the points around are from where the map of `at` puts them, on average [m]: how exactly it is known where `p` was.
+    fn doubt(&self, p: DVec3) -> f64 {
+        let Some((place, linear)) = self.at(p) else { return f64::INFINITY };
+        let (mut sum, mut off) = (0.0, 0.0);
+        for j in self.grid.within(p, 2.5 * self.spacing) {
+            let (now, then) = (self.now[j as usize], self.then[j as usize]);
+            let w = (1.0 - now.distance_squared(p) / (2.5 * self.spacing).powi(2)).powi(2);
+            (sum, off) = (sum + w, off + w * (place + linear * (now - p)).distance_squared(then));
+        }
+        (off / sum).sqrt()
+    }
+
     /// Whether the points that were around the one nearest to `p` still are.
     fn is_whole(&self, p: DVec3, then: &Grid) -> bool {
         let Some((host, _)) = self.grid.nearest(p) else { return false };
@@ -89,7 +102,8 @@ fn colors(scene: &Scene, rest: &BodyFrame, now: &BodyFrame) {
             PatternKind::Checker => off.abs().min_element(),
             PatternKind::Stripes => off.y.abs(),
         };
-        if border * pattern.size < 0.25 * back.spacing {
+        // Nearer to a border than twice what is not known of the place, nobody can tell which color is right.
+        if border * pattern.size < (2.0 * back.doubt(p)).max(0.25 * back.spacing) {
             continue;
         }
         let wanted = if pattern.covers(place) { pattern.color } else { spec.color };

@@ -12,6 +12,7 @@ mod gaussian;
 mod handles;
 mod inside;
 pub mod iso;
+mod plates;
 mod remesh;
 mod sew;
 mod skin;

@@ -15,7 +15,7 @@ impl FlowingSurface {
         } else if self.anchors.is_empty() {
             self.anchors.clone_from(&self.last);
             let all = self.elements.iter_mut().chain(self.coats.iter_mut().flat_map(|c| &mut c.vertices));
-            all.filter(|e| e.origin == NONE).for_each(|e| e.anchor = [e.position, e.axis_u, e.axis_v, e.normal]);
+            all.filter(|e| e.origin == NONE).for_each(Element::take_anchor);
         }
     }
 
@@ -37,6 +37,11 @@ impl FlowingSurface {
 }
 
 impl Element {
+    /// Takes down where it is.
+    pub(super) fn take_anchor(&mut self) {
+        self.anchor = [self.position, self.axis_u, self.axis_v, self.normal];
+    }
+
     /// Goes back to where it was anchored; says where that is [m].
     pub(super) fn return_to_anchor(&mut self) -> Vec3 {
         [self.position, self.axis_u, self.axis_v, self.normal] = self.anchor;

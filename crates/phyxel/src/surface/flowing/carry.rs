@@ -95,7 +95,7 @@ impl FlowingSurface {
         all.with_min_len(CHUNK).for_each_init(Near::default, |near, (((e, alive), &flow), around)| {
             let mark = &marks[e.host as usize];
             // What has turned solid keeps what it has.
-            if s.detailed[e.host as usize] && flow == 0.0 && mark.change == 0.0 {
+            if s.detailed[e.host as usize] && flow == 0.0 && mark.change == 0.0 && !mark.is_flowing() {
                 e.blend = 0.0;
             }
             let long = |&(body, most): &(u32, f32)| {
@@ -103,7 +103,8 @@ impl FlowingSurface {
             };
             let loose = e.origin == NONE && s.detailed[e.host as usize] && mark.is_flowing();
             let drawn_out = loose && (e.stray != 0 || longest.iter().any(long));
-            let flow = if drawn_out { 1.0 } else { flow };
+            // What has faded by more than half is handed over whole: it would hang between its detail and the implicit surface.
+            let flow = if drawn_out || (loose && e.blend >= GROWN) { 1.0 } else { flow };
             if e.origin == NONE && (flow.max(e.blend) > 0.0 || at_wall[e.host as usize]) {
                 if e.blend >= 1.0 || e.contact >= 1.0 {
                     e.slide(around.push, around.slope, paints);

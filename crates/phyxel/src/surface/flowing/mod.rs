@@ -16,6 +16,7 @@
 
 mod anchor;
 mod carry;
+mod close;
 #[cfg(test)]
 mod closed_tests;
 mod coat;
@@ -331,6 +332,7 @@ impl FlowingSurface {
         self.fill(&around, &mut cover, world);
         self.seed(&mut cover, world);
         self.finish(&cover);
+        self.close();
         self.last.clone_from(&self.scratch.positions);
         self.newcomers.clear();
         self.counters.frame = self.counters.frame.wrapping_add(1);
