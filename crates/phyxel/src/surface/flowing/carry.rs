@@ -18,9 +18,6 @@ const FARTHEST: f32 = 1.0;
 const LOST: (f32, f32) = (0.7, 1.0);
 /// The same distance beyond which a surfel goes at once where matter has just parted or fused: new ones take its place.
 const TORN: f32 = 0.5;
-/// Free surfels farther than this from the nearest point of flowing matter have been left behind [spacings of the points]; no surface at rest
-/// is farther than one.
-const LEFT: f64 = 1.3;
 /// Surfels on molds that stand still stay where they are while the matter moves less than this in a frame [surfel spacings].
 const HOLD: f32 = 0.02;
 /// Surfels of flowing matter drawn out to this length are replaced [surfel spacings].
@@ -105,10 +102,6 @@ impl FlowingSurface {
                 body == e.body && e.axis_u.length_squared().max(e.axis_v.length_squared()) > most * most
             };
             let loose = e.origin == NONE && s.detailed[e.host as usize] && mark.is_flowing();
-            // What lies off a wall and off all matter has been left behind.
-            let host = (s.positions[e.host as usize], s.spacings[e.host as usize]);
-            let away = host.0.distance_squared(e.position.as_dvec3()) > (LEFT * host.1).powi(2);
-            e.stray |= u32::from(loose && e.contact == 0.0 && away);
             let drawn_out = loose && (e.stray != 0 || longest.iter().any(long));
             // What has faded by more than half is handed over whole: it would hang between its detail and the implicit surface.
             let flow = if drawn_out || (loose && e.blend >= GROWN) { 1.0 } else { flow };
