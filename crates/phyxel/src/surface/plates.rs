@@ -28,6 +28,9 @@ const AROUND: f32 = 1.3;
 /// ... whose planes pass the middle nearer than this [surfel spacings], and whose normals have at least this cosine with that of the triangle.
 const LEVEL: f32 = 0.5;
 const FLAT: f32 = 0.9;
+/// Plates are behind the planes of surfels around by at least this [surfel spacings], of those whose normals have at least this cosine with theirs.
+const BEHIND: f32 = 0.1;
+const TURNED: f32 = 0.5;
 /// Plates are larger than their triangles by this factor, so that rounding leaves nothing open.
 const OVER: f32 = 1.02;
 
@@ -60,7 +63,7 @@ pub(super) fn plates(surfels: &Surfels, spacing: f32) -> Vec<Plate> {
     };
     let open: BTreeSet<(u32, u32)> = shown(&own, spacing, &all, &asked).into_iter().flat_map(sides).collect();
     let beside = asked.into_iter().filter(|&t| sides(t).iter().any(|side| open.contains(side)));
-    beside.filter_map(|t| all[t as usize]).collect()
+    beside.filter_map(|t| all[t as usize]).filter(|p| p.is_behind(&own, &grid, spacing)).collect()
 }
 
 /// Those of the plates `asked` that are seen before all surfels from some side.
@@ -111,6 +114,16 @@ impl Plate {
             axis_v: surfels.axes_v[i],
             normal: surfels.normals[i],
         }
+    }
+
+    /// Whether it is behind the surfels around it that face the same way: over relief finer than the mesh it would show.
+    fn is_behind(&self, surfels: &[Plate], grid: &Grid, spacing: f32) -> bool {
+        let mut behind = true;
+        grid.for_each_within(self.position.as_dvec3(), f64::from(AROUND * spacing), |j, _| {
+            let (normal, offset) = (surfels[j].normal, self.position - surfels[j].position);
+            behind &= normal.dot(self.normal) < TURNED || normal.dot(offset) < -BEHIND * spacing;
+        });
+        behind
     }
 
     /// Whether surfels around it lie in about its plane, so that nothing shows between them.
