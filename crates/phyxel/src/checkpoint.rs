@@ -59,7 +59,7 @@ impl Simulation for World {
         let start = Instant::now();
         self.write_frame(out);
         let seconds = start.elapsed().as_secs_f64();
-        self.steps.seconds_surface = seconds;
+        self.steps.seconds_surface += seconds;
         self.timings.add("surface", seconds);
     }
 
@@ -159,7 +159,7 @@ impl Simulation for World {
         let (shell, rest) = rest.split_at(8 * header.shell);
         let (lattice, rest) = rest.split_at(header.lattice);
         let (resampled, embedded) = rest.split_at(header.resampled);
-        self.time = header.time;
+        (self.time, self.drawn_time) = (header.time, header.time);
         self.frame = header.frame;
         self.substeps = header.substeps;
         self.undamped_time = header.undamped_time;

@@ -216,6 +216,8 @@ impl World {
             body_contacts,
             surfaces,
             flowing: Default::default(),
+            drawn_time: 0.0,
+            frame_start: 0.0,
             collider_looks,
             all_pieces: 0,
             pieces,

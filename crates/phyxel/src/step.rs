@@ -127,6 +127,9 @@ impl World {
                     return Ok(false);
                 }
                 self.step(target - self.time)?;
+                let step_end = Instant::now();
+                self.phase("surface", |w| w.follow_fast_flow(target));
+                self.steps.seconds_surface += step_end.elapsed().as_secs_f64();
             }
             Ok(true)
         })?;
@@ -135,7 +138,7 @@ impl World {
         }
         self.time = target;
         self.frame += 1;
-        self.steps.seconds_physics = start.elapsed().as_secs_f64();
+        self.steps.seconds_physics = start.elapsed().as_secs_f64() - self.steps.seconds_surface;
         Ok(true)
     }
 
@@ -181,6 +184,7 @@ impl World {
 
     fn begin_frame(&mut self) {
         self.steps = Default::default();
+        self.frame_start = self.time;
         self.rescues.clear();
         self.collider_impulses.fill(DVec3::ZERO);
         for pin in &mut self.pins {

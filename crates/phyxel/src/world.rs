@@ -95,6 +95,10 @@ pub struct World {
     pub(crate) surfaces: Vec<Surface>,
     /// The surface of all bodies that flow or have flowed. Written by `write_frame`.
     pub(crate) flowing: FlowingSurface,
+    /// When that was last brought up to date [s]. Written by `follow_flow`.
+    pub(crate) drawn_time: f64,
+    /// When the frame that ends next, or has just ended, began [s]. Written by `begin_frame`.
+    pub(crate) frame_start: f64,
     /// How colliders are drawn, one per visible collider with its index.
     pub(crate) collider_looks: Vec<(usize, ColliderLook)>,
     /// Number of connected pieces of each body. Written at set-up.
@@ -298,11 +302,16 @@ impl World {
         self.collider_impulses[collider] * self.scene.fps
     }
 
+    /// Recomputes the deformation of solids and of what flows.
+    pub(crate) fn update_gradients(&mut self) {
+        self.mls.deformation_gradients(&self.points, &mut self.scratch.gradients);
+        self.flow.write_deformations(&mut self.scratch.gradients);
+    }
+
     /// Recomputes strain, stress and volume ratio of all points.
     fn update_fields(&mut self) {
+        self.update_gradients();
         let Scratch { gradients, fields, .. } = &mut self.scratch;
-        self.mls.deformation_gradients(&self.points, gradients);
-        self.flow.write_deformations(gradients);
         self.shells.write_deformations(&self.points, gradients);
         self.lattice.write_deformations(&self.points, gradients);
         let stencils = self.mls.stencils();
@@ -340,6 +349,10 @@ impl World {
 
     /// Writes the world as it is now into `out`; `measure` must have run since the last step.
     pub(crate) fn write_frame(&mut self, out: &mut Frame) {
+        // Whoever has not asked for `measure` has no fields yet.
+        if self.scratch.gradients.len() != self.points.len() {
+            self.update_fields();
+        }
         out.index = self.frame;
         out.time = self.time;
         out.cracks = self.shells.take_events();

@@ -215,24 +215,28 @@ impl Cone {
         Self { radius: inner, base, tip, round, bounds }
     }
 
-    /// Offset from the nearest surface point of the unrounded cone in the half-plane (distance to the axis, y), and
-    /// whether the point is inside.
-    fn offset(&self, p: DVec3) -> (DVec2, bool) {
+    /// Offset from the nearest surface point of the unrounded cone in the half-plane (distance to the axis, y); the outward
+    /// normal if that point is not on an edge or the tip; and whether the point is inside.
+    fn offset(&self, p: DVec3) -> (DVec2, Option<DVec2>, bool) {
         let q = DVec2::new(p.x.hypot(p.z), p.y);
         let on_base = DVec2::new(q.x.min(self.radius), self.base);
         let corner = DVec2::new(self.radius, self.base);
         let side = DVec2::new(-self.radius, self.tip - self.base);
-        let t = ((q - corner).dot(side) / side.length_squared()).clamp(0.0, 1.0);
-        let on_side = corner + t * side;
+        let t = (q - corner).dot(side) / side.length_squared();
+        let on_side = corner + t.clamp(0.0, 1.0) * side;
         let inside = q.y > self.base && side.perp_dot(q - corner) > 0.0;
         let (to_base, to_side) = (q - on_base, q - on_side);
-        (if to_base.length_squared() < to_side.length_squared() { to_base } else { to_side }, inside)
+        if to_base.length_squared() < to_side.length_squared() {
+            return (to_base, (q.x < self.radius).then_some(-DVec2::Y), inside);
+        }
+        let slope = DVec2::new(side.y, -side.x).normalize_or(DVec2::Y);
+        (to_side, (0.0 < t && t < 1.0).then_some(slope), inside)
     }
 }
 
 impl Shape for Cone {
     fn distance(&self, p: DVec3) -> f64 {
-        let (offset, inside) = self.offset(p);
+        let (offset, _, inside) = self.offset(p);
         let d = offset.length();
         (if inside { -d } else { d }) - self.round
     }
@@ -240,11 +244,10 @@ impl Shape for Cone {
         self.bounds
     }
     fn normal(&self, p: DVec3) -> DVec3 {
-        let (offset, inside) = self.offset(p);
-        let side = DVec2::new(self.tip - self.base, self.radius).normalize_or(DVec2::Y);
-        let on_surface = if p.y > self.base { side } else { -DVec2::Y };
-        let n = offset.try_normalize().map_or(on_surface, |n| if inside { -n } else { n });
-        revolved(n, p)
+        // The offset of a point on a face is nothing but rounding: it has no direction.
+        let (offset, face, inside) = self.offset(p);
+        let away = || offset.try_normalize().map_or(DVec2::Y, |n| if inside { -n } else { n });
+        revolved(face.unwrap_or_else(away), p)
     }
 }
 

@@ -70,6 +70,8 @@ fn check_exact(shape: &dyn Shape, inside: impl Fn(DVec3) -> bool) {
         assert_eq!(d < 0.0, inside(p), "sign at {p}");
         near(n.length(), 1.0, 1e-12);
         near(shape.distance(p - d * n), 0.0, 1e-9);
+        // From inside one ends on a face, whose normal that is; also where the distance is nothing but rounding.
+        assert!(d > -1e-3 || shape.normal(p - d * n).dot(n) > 0.999, "normal below {p}");
         let m = p + 0.01 * q;
         assert!((shape.distance(m) - d).abs() <= (m - p).length() + 1e-12, "steep at {p}");
         assert!(d > 0.0 || shape.bounds().contains(p), "{p} is inside but not in the box");

@@ -214,7 +214,7 @@ impl Loop {
         let mut metrics = world.metrics();
         let start = Instant::now();
         world.frame(frame);
-        metrics.seconds_surface = start.elapsed().as_secs_f64();
+        metrics.seconds_surface += start.elapsed().as_secs_f64();
         let view = FrameView { frame, metrics: &metrics, probes: world.probe_values(), replayed: false };
         self.hand_over(&view, sinks)
     }

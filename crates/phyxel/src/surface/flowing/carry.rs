@@ -4,7 +4,7 @@ use super::mold::{HELD, Mold};
 use super::motion::{Motion, Moved};
 use super::near::Near;
 use super::resample::Around;
-use super::{Carried, Carrier, Element, FlowingSurface, NONE, Paint, Scratch, Surfels};
+use super::{Carried, Carrier, Element, FlowingSurface, NONE, Paint, Scratch, Span, Surfels};
 use glam::{Mat3, Vec3, Vec3A};
 use rayon::prelude::*;
 
@@ -38,7 +38,7 @@ impl FlowingSurface {
         &mut self,
         motion: &Motion,
         carried: &[Option<Carried>],
-        frame_time: f64,
+        span: Span,
         molds: &[Mold],
     ) -> Vec<f32> {
         let carriers = self.solids(carried);
@@ -63,9 +63,12 @@ impl FlowingSurface {
             } else {
                 advect(e, &moved);
             }
-            // The way since the last frame; in its first one a body comes from rest.
-            let way = (from + moved.step - before) / frame_time as f32;
-            e.velocity = if frame_time > 0.0 && !newcomers.contains(&e.body) { way } else { velocity };
+            // In its first frame a body comes from rest.
+            if span.now > 0.0 && !newcomers.contains(&e.body) {
+                e.note_way(from + moved.step - before, span);
+            } else {
+                e.velocity = velocity;
+            }
             moved.flow
         });
         flows.collect()

@@ -9,7 +9,7 @@ use super::cover::Cover;
 use super::motion::Motion;
 use super::near::Near;
 use super::resample::Around;
-use super::{Carried, Coated, Element, FlowPoints, FlowingSurface, NONE};
+use super::{Carried, Coated, Element, FlowPoints, FlowingSurface, NONE, Span};
 use crate::frame::MeshFrame;
 use crate::geometry::{Bounds, Bvh, Mesh, closest_on_triangle};
 use crate::groups::Groups;
@@ -63,12 +63,7 @@ impl FlowingSurface {
     }
 
     /// Moves the vertices of all coats with the matter. Returns how much the matter around each has flowed, coat by coat.
-    pub(super) fn carry_coats(
-        &mut self,
-        motion: &Motion,
-        carried: &[Option<Carried>],
-        frame_time: f64,
-    ) -> Vec<Vec<f32>> {
+    pub(super) fn carry_coats(&mut self, motion: &Motion, carried: &[Option<Carried>], span: Span) -> Vec<Vec<f32>> {
         let mut coats = std::mem::take(&mut self.coats);
         let (s, anchored) = (&self.scratch, !self.anchors.is_empty());
         let carry = |coat: &mut Coat| {
@@ -81,8 +76,8 @@ impl FlowingSurface {
             });
             let one = |near: &mut Vec<(u32, f32)>, e: &mut Element| {
                 let velocity = s.velocities.get(e.host as usize).copied().unwrap_or(Vec3::ZERO);
-                e.velocity = velocity;
                 if e.origin != NONE && follow_solid(e, solid.as_slice(), &s.flowed) {
+                    e.velocity = velocity;
                     return 0.0;
                 }
                 e.origin = NONE;
@@ -91,8 +86,10 @@ impl FlowingSurface {
                 let moved = motion.at(from, e.host, near);
                 e.host = moved.host;
                 advect(e, &moved);
-                if frame_time > 0.0 && !self.newcomers.contains(&e.body) {
-                    e.velocity = (from + moved.step - before) / frame_time as f32;
+                if span.now > 0.0 && !self.newcomers.contains(&e.body) {
+                    e.note_way(from + moved.step - before, span);
+                } else {
+                    e.velocity = velocity;
                 }
                 moved.flow
             };

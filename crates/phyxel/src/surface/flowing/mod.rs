@@ -40,6 +40,7 @@ mod velocity;
 use super::{Carrier, Surfels};
 use crate::geometry::Mesh;
 use crate::neighbors::Grid;
+use crate::points::Points;
 use bytemuck::{Pod, Zeroable};
 use coat::Coat;
 pub use coat::Worn;
@@ -70,8 +71,17 @@ pub struct FlowPoints<'a> {
     pub labels: &'a [u32],
     /// Velocities [m/s].
     pub velocities: &'a [DVec3],
-    /// Time since the last update [s].
-    pub frame_time: f64,
+    /// The time that has passed.
+    pub span: Span,
+}
+
+/// The time since the last frame: up to the last update, and since then [s].
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    /// 0 if the last update was at the last frame.
+    pub earlier: f64,
+    /// Since the last update.
+    pub now: f64,
 }
 
 /// The surfels of a body as its solid part carries them now.
@@ -118,6 +128,8 @@ pub struct FlowingSurface {
     members: Vec<u32>,
     /// Their positions at the last update [m].
     last: Vec<DVec3>,
+    /// Where they were when their surface began: at rest, or when they last turned solid [m]. Written by `join`, `watch_topology`.
+    starts: Vec<DVec3>,
     /// The most that each has flowed so far, 0 ..= 1.
     flowed: Vec<f32>,
     /// What each remembers of its matter. Written by `join`, `watch_topology`.
@@ -262,6 +274,7 @@ impl FlowingSurface {
             (0..points.bodies.len() as u32).filter(|&i| points.bodies[i as usize] == body).collect();
         let first = members.first().copied().unwrap_or(0);
         self.last.extend(members.iter().map(|&i| points.positions[i as usize]));
+        self.starts.extend_from_slice(&self.last[self.starts.len()..]);
         self.flowed.resize(self.last.len(), 0.0);
         self.marks.resize(self.last.len(), Mark::new());
         let hosts = self.nearest_members(self.members.len()..self.last.len(), surfels);
@@ -298,6 +311,14 @@ impl FlowingSurface {
         self.counters.start = self.counters.start.saturating_add(surfels.len() as u32);
     }
 
+    /// The farthest that a point of a detail surface has moved since the last update [spacings].
+    pub fn travel(&self, points: &Points) -> f64 {
+        let detailed = |body: u32| self.joined.iter().any(|j| j.body == body && j.detail != 0);
+        let members = self.members.iter().map(|&m| m as usize).zip(&self.last);
+        let own = members.filter(|(m, _)| detailed(points.bodies[*m]));
+        own.map(|(m, last)| (points.positions[m] - *last).length() / points.spacings[m]).fold(0.0, f64::max)
+    }
+
     /// Follows the matter from the last update to `points`. `carried` holds one entry per body of the world; None where
     /// no part of the body is carried as a solid (all its surfels then move with the points). `molds` leave their print on detail
     /// surfaces.
@@ -316,8 +337,8 @@ impl FlowingSurface {
         self.know_rest();
         self.anchor();
         let motion = self.motion();
-        let flows = self.carry(&motion, carried, points.frame_time, molds);
-        let worn = self.carry_coats(&motion, carried, points.frame_time);
+        let flows = self.carry(&motion, carried, points.span, molds);
+        let worn = self.carry_coats(&motion, carried, points.span);
         self.move_as_solids(carried);
         self.find_strays();
         let paints: Vec<Option<Paint>> = carried.iter().map(|c| c.and_then(|c| c.paint)).collect();

@@ -37,7 +37,7 @@ const FACING: f32 = 0.3;
 /// Molds that a surfel is near to at most; farther ones are left out.
 const MOST_MOLDS: usize = 4;
 /// Longest step toward the wall in a frame [spacings].
-const STEP: f64 = 0.12;
+const STEP: f64 = 0.3;
 /// Contact of a surfel that has not moved on a mold that stands still: it is where it was.
 pub(super) const HELD: f32 = 2.0;
 

@@ -14,6 +14,7 @@ impl FlowingSurface {
         write(&mut bytes, &self.joined);
         write(&mut bytes, &self.members);
         write(&mut bytes, &self.last);
+        write(&mut bytes, &self.starts);
         write(&mut bytes, &self.flowed);
         write(&mut bytes, &self.marks);
         write(&mut bytes, &self.anchors);
@@ -32,6 +33,7 @@ impl FlowingSurface {
         let joined: Vec<Joined> = read(&mut rest)?;
         let members: Vec<u32> = read(&mut rest)?;
         let last: Vec<DVec3> = read(&mut rest)?;
+        let starts: Vec<DVec3> = read(&mut rest)?;
         let flowed: Vec<f32> = read(&mut rest)?;
         let marks: Vec<Mark> = read(&mut rest)?;
         let anchors: Vec<DVec3> = read(&mut rest)?;
@@ -43,7 +45,7 @@ impl FlowingSurface {
             coats.push((coat.vertices.len() == vertices as usize).then_some(coat)?);
         }
         let count = members.len();
-        let fits = counters.len() == 1 && count == last.len() && count == flowed.len() && count == marks.len();
+        let fits = counters.len() == 1 && [last.len(), starts.len(), flowed.len(), marks.len()] == [count; 4];
         let fits = fits && (anchors.is_empty() || anchors.len() == count);
         let hosted =
             elements.iter().chain(coats.iter().flat_map(|c| &c.vertices)).all(|e| (e.host as usize) < count.max(1));
@@ -52,7 +54,7 @@ impl FlowingSurface {
         }
         (self.counters, self.joined, self.members) = (counters[0], joined, members);
         (self.last, self.flowed, self.marks, self.elements) = (last, flowed, marks, elements);
-        (self.coats, self.anchors) = (coats, anchors);
+        (self.coats, self.anchors, self.starts) = (coats, anchors, starts);
         Some(())
     }
 }

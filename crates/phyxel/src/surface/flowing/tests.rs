@@ -88,7 +88,7 @@ impl Lab {
             flow: &flow,
             labels: &self.labels,
             velocities: &vec![DVec3::ZERO; self.rest.len()],
-            frame_time: 0.1,
+            span: Span { earlier: 0.0, now: 0.1 },
         });
     }
 
@@ -273,7 +273,7 @@ fn degenerate_matter_has_an_answer() {
         flow: &[],
         labels: &[],
         velocities: &[],
-        frame_time: 0.1,
+        span: Span { earlier: 0.0, now: 0.1 },
     };
     empty.join(0, &skin(10, DVec3::ZERO, [0; 3]), &nothing, Manner { detail: true, inner: None });
     (0..11).for_each(|_| empty.update(&nothing, &[], &[]));
@@ -321,6 +321,35 @@ fn matter_that_flows_without_a_change_of_topology_keeps_its_detail() {
     let far = start.iter().zip(by_age(&lab.surface)).map(|(a, b)| a.position.distance(b.position));
     let worst = far.fold(0.0, f32::max);
     assert!(worst < 0.05 * SPACING as f32, "{worst}");
+}
+
+#[test]
+fn detail_goes_where_points_change_places() {
+    let mut lab = detailed();
+    let start = by_age(&lab.surface);
+    // The upper half slides over the lower one by two spacings, within one layer; both turn as they go.
+    let slide = |t: f64| {
+        move |_: usize, p: DVec3| {
+            let layer = (p.y / (0.4 * SPACING)).tanh();
+            glam::DMat3::from_rotation_z(0.5 * t) * (p + DVec3::X * layer * t * SPACING)
+        }
+    };
+    for k in 1..=30 {
+        lab.frame(slide(f64::from(k) / 30.0));
+    }
+    let height = |e: &Element| f64::from(e.reference.y).abs() / SPACING;
+    let slipped = |e: &&Element| height(e) < 0.5 && e.reference.x.hypot(e.reference.z) > 0.8 * RADIUS as f32;
+    let faded = lab.surface.elements.iter().filter(slipped).filter(|e| e.blend > 0.0).count();
+    assert!(faded > 50, "{faded}");
+    // Beyond the reach of the slip nothing has changed.
+    let end = by_age(&lab.surface);
+    let far = start.iter().filter(|e| height(e) > 4.5);
+    assert!(far.clone().count() > 100);
+    for a in far {
+        let b = end.iter().find(|b| b.id == a.id).expect("it stays");
+        let expected = slide(1.0)(0, a.position.as_dvec3()).as_vec3();
+        assert!(b.blend == 0.0 && b.position.distance(expected) < 0.01 * SPACING as f32);
+    }
 }
 
 /// Tears a ball in two halves, which move apart.

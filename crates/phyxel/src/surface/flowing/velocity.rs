@@ -1,7 +1,8 @@
-//! Velocities of surface whose matter is solid.
+//! Velocities of the surface.
 
-use super::{Carried, Element, FlowingSurface, NONE};
+use super::{Carried, Element, FlowingSurface, NONE, Span};
 use crate::surface::Surfels;
+use glam::Vec3;
 
 impl FlowingSurface {
     /// Whether a body has surfels or vertices that are still where the solid carries them.
@@ -22,5 +23,13 @@ impl FlowingSurface {
             let vertices = solid(coat.body).and_then(|c| c.coat).map(|c| c.vertices);
             coat.vertices.iter_mut().for_each(|e| take(e, vertices));
         }
+    }
+}
+
+impl Element {
+    /// Makes its velocity that of its whole way since the last frame; `way` [m] is that since the last update.
+    pub(super) fn note_way(&mut self, way: Vec3, span: Span) {
+        let (earlier, now) = (span.earlier as f32, span.now as f32);
+        self.velocity = (earlier * self.velocity + way) / (earlier + now);
     }
 }
