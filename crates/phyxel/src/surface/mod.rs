@@ -17,6 +17,7 @@ mod remesh;
 mod sew;
 mod skin;
 mod velocities;
+mod views;
 
 pub use boundary::{anisotropy, exposure};
 pub use closed::seen_through;

@@ -6,6 +6,7 @@
 //! and those beside them, become plates.
 
 use super::flowing::spiral;
+use super::views::{Plate, View};
 use super::{Surfels, mesh_around};
 use crate::neighbors::Grid;
 use glam::{DVec3, Vec3};
@@ -18,8 +19,6 @@ const VIEWS: usize = 200;
 const PIXEL: f32 = 0.4;
 const BACK: f64 = 0.25;
 const BEFORE: f32 = 1.5;
-/// Surfels are seen from behind if the cosine to the eye is below minus this.
-const SLANT: f32 = 0.2;
 /// Most pixels in a row.
 const WIDEST: usize = 2000;
 /// Triangles are well covered where at least this many surfels are nearer than this [surfel spacings], ...
@@ -36,16 +35,6 @@ const OVER: f32 = 1.02;
 
 /// Triangles per parallel task.
 const CHUNK: usize = 256;
-
-/// A flat ellipse.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Plate {
-    /// Center, half-axes [m] and unit normal.
-    pub position: Vec3,
-    pub axis_u: Vec3,
-    pub axis_v: Vec3,
-    pub normal: Vec3,
-}
 
 /// The plates that close a surface of surfels that lie `spacing` [m] apart.
 pub(super) fn plates(surfels: &Surfels, spacing: f32) -> Vec<Plate> {
@@ -78,10 +67,7 @@ fn shown(surfels: &[Plate], spacing: f32, plates: &[Option<Plate>], asked: &[u32
         let mut backs = fronts.clone();
         for surfel in surfels {
             view.draw(surfel, |at, depth| fronts[at] = fronts[at].max(depth));
-            if surfel.normal.dot(view.toward) < -SLANT {
-                let turned = Plate { normal: -surfel.normal, ..*surfel };
-                view.draw(&turned, |at, depth| backs[at] = backs[at].max(depth));
-            }
+            view.draw_back(surfel, |at, depth| backs[at] = backs[at].max(depth));
         }
         let is_seen = |t: &u32| {
             let mut seen = false;
@@ -107,15 +93,6 @@ impl Plate {
         Some(Self { position, axis_u: OVER * (cos * f + sin * g), axis_v: OVER * (cos * g - sin * f), normal })
     }
 
-    fn of(surfels: &Surfels, i: usize) -> Self {
-        Self {
-            position: surfels.positions[i],
-            axis_u: surfels.axes_u[i],
-            axis_v: surfels.axes_v[i],
-            normal: surfels.normals[i],
-        }
-    }
-
     /// Whether it is behind the surfels around it that face the same way: over relief finer than the mesh it would show.
     fn is_behind(&self, surfels: &[Plate], grid: &Grid, spacing: f32) -> bool {
         let mut behind = true;
@@ -135,47 +112,6 @@ impl Plate {
             flat &= normal.dot(self.normal) > FLAT && normal.dot(offset).abs() < LEVEL * spacing;
         });
         flat && count >= COVERED
-    }
-}
-
-/// A view without perspective.
-struct View {
-    /// To the eye.
-    toward: Vec3,
-    middle: Vec3,
-    pixel: f32,
-    /// Pixels in a row.
-    size: usize,
-}
-
-impl View {
-    /// Calls `visit` with the number of each pixel that a plate covers if it faces the eye, and its depth there [m].
-    fn draw(&self, plate: &Plate, mut visit: impl FnMut(usize, f32)) {
-        let Plate { position, axis_u: u, axis_v: v, normal } = *plate;
-        let (size, facing) = (self.size, normal.dot(self.toward));
-        // What is seen exactly from the side covers nothing.
-        if !(facing > 1e-3 && position.is_finite()) {
-            return;
-        }
-        let (x, y) = self.toward.any_orthonormal_pair();
-        let p = position - self.middle;
-        let place = |axis: Vec3| p.dot(axis) / self.pixel + 0.5 * size as f32;
-        let span = |axis: Vec3| {
-            let (middle, reach) = (place(axis), u.dot(axis).hypot(v.dot(axis)) / self.pixel);
-            (middle - reach + 0.5).max(0.0) as usize..((middle + reach + 0.5) as usize).min(size)
-        };
-        let (px, py, columns) = (place(x), place(y), span(x));
-        let (per_u, per_v) = (u / u.length_squared(), v / v.length_squared());
-        for row in span(y) {
-            for column in columns.clone() {
-                let flat = ((column as f32 + 0.5 - px) * x + (row as f32 + 0.5 - py) * y) * self.pixel;
-                let depth = -flat.dot(normal) / facing;
-                let d = flat + depth * self.toward;
-                if d.dot(per_u).powi(2) + d.dot(per_v).powi(2) < 1.0 {
-                    visit(row * size + column, depth + p.dot(self.toward));
-                }
-            }
-        }
     }
 }
 

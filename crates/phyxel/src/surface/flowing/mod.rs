@@ -111,7 +111,7 @@ pub struct Coated<'a> {
 /// How the surface of a body behaves.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Manner {
-    /// Only a change of topology takes detail away; otherwise all flow does.
+    /// Only a change of topology, or points that change places, takes detail away; otherwise all flow does.
     pub detail: bool,
     /// sRGB color of surface that appears where matter breaks; None: that of the surface around.
     pub inner: Option<[u8; 3]>,
@@ -193,7 +193,7 @@ struct Joined {
     spacing: f32,
     /// sRGB for what has no neighbor to take it from.
     color: [u8; 4],
-    /// 1: only a change of topology takes detail away; 0: all flow does.
+    /// 1: only a change of topology, or points that change places, takes detail away; 0: all flow does.
     detail: u32,
     /// sRGB of what appears where matter breaks; the last byte is 0 if that is the color around.
     inner: [u8; 4],
