@@ -28,6 +28,13 @@ const ASKED: f64 = WALL + WETTING;
 const FARTHEST: f64 = 1.5;
 /// A surfel on the wall stays there down to this density; others come from `ISO` on.
 const KEPT: f32 = 0.46;
+/// At a mold that stands still, matter slower than this [spacings per second] has come as near to the wall as its points can: ...
+const CALM: f32 = 2.0;
+/// ... what faces the wall is drawn to it from this density on, and stays down to it, if the wall is covered at this distance [spacings] on
+/// nearly all sides, of eight: else dents are left wherever points do not fit well. At the rim of the matter that is not so.
+const PRESSED: f32 = 0.1;
+const BESIDE: f32 = 1.2;
+const SIDES: usize = 6;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
@@ -133,6 +140,7 @@ impl FlowingSurface {
         if marks.is_empty() {
             return;
         }
+        let still = molds.iter().all(|m| m.still);
         let all = self.elements.par_iter_mut().with_min_len(super::carry::CHUNK);
         all.filter(|e| e.origin == NONE).for_each_init(Near::default, |lists, e| {
             let h = e.host as usize;
@@ -142,6 +150,7 @@ impl FlowingSurface {
                 return;
             }
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
+            let calm = still && s.velocities[h].length() < CALM * s.spacings[h] as f32;
             if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], lists) >= KEPT {
                 e.contact = 1.0;
                 // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
@@ -177,7 +186,7 @@ impl FlowingSurface {
                 };
                 if n == 0 || distance < 0.0 {
                     let now = (distance, normal);
-                    let touch = press(e, (mold, now), s.spacings[h], (&s.field, s.labels[h]), lists);
+                    let touch = press(e, (mold, now), (s.spacings[h], calm), (&s.field, s.labels[h]), lists);
                     if touch >= 1.0 && contact < 1.0 {
                         e.take_color(mold);
                     }
@@ -253,11 +262,11 @@ struct Known {
     normal: DVec3,
 }
 
-/// Presses a surfel on a mold; returns how much it touches, 0 ..= 1.
+/// Presses a surfel on a mold, of matter with a spacing [m] that is calm or not; returns how much it touches, 0 ..= 1.
 fn press(
     e: &mut Element,
     (mold, (distance, normal)): (&Mold, (f64, DVec3)),
-    spacing: f64,
+    (spacing, calm): (f64, bool),
     (field, label): (&Field, u32),
     lists: &mut Near,
 ) -> f32 {
@@ -268,8 +277,11 @@ fn press(
     let Some((wall, outward)) = lead(mold, p, (distance, normal), FARTHEST * spacing) else { return 0.0 };
     let touches = e.contact > 0.0;
     let faces = e.normal.dot(-outward.as_vec3()) > FACING;
-    let filled = (touches || faces || distance < 0.0)
-        && field.density_at(wall.as_vec3(), label, lists) >= if touches { KEPT } else { ISO };
+    let mut density = |p: Vec3| field.density_at(p, label, lists);
+    let (foot, least) = (wall.as_vec3(), if touches { KEPT } else { ISO });
+    let known = if touches || faces || distance < 0.0 { density(foot) } else { 0.0 };
+    let dented = calm && (touches || faces) && (PRESSED..least).contains(&known);
+    let filled = known >= least || (dented && is_enclosed((foot, outward.as_vec3()), spacing as f32, density));
     if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);
@@ -287,6 +299,14 @@ fn press(
     turn_axes(e);
     // Not yet on the wall: the implicit surface must not take it back.
     0.5
+}
+
+/// Whether matter covers the wall on nearly all sides of a place on it [m].
+fn is_enclosed((foot, normal): (Vec3, Vec3), spacing: f32, mut density: impl FnMut(Vec3) -> f32) -> bool {
+    let (x, y) = normal.any_orthonormal_pair();
+    let (diagonal, other) = ((x + y).normalize(), (x - y).normalize());
+    let ways = [x, y, diagonal, other].into_iter().flat_map(|way| [way, -way]);
+    ways.filter(|way| density(foot + BESIDE * spacing * *way) >= PRESSED).count() >= SIDES
 }
 
 /// The place on a mold next to `p`, and the mold's normal there; None if it is farther than `farthest` [m].
