@@ -93,7 +93,7 @@ pub struct World {
     pub(crate) smoothing: Smoothing,
     /// The drawn surfaces, one per body. Physics never reads them.
     pub(crate) surfaces: Vec<Surface>,
-    /// The surface of all bodies that flow or have flowed. Written by `write_frame`.
+    /// The surface of all bodies that flow or have flowed. Written by `follow_flow`.
     pub(crate) flowing: FlowingSurface,
     /// When that was last brought up to date [s]. Written by `follow_flow`.
     pub(crate) drawn_time: f64,
@@ -350,7 +350,7 @@ impl World {
     /// Writes the world as it is now into `out`; `measure` must have run since the last step.
     pub(crate) fn write_frame(&mut self, out: &mut Frame) {
         // Whoever has not asked for `measure` has no fields yet.
-        if self.scratch.gradients.len() != self.points.len() {
+        if self.scratch.fields.strain.len() != self.points.len() {
             self.update_fields();
         }
         out.index = self.frame;

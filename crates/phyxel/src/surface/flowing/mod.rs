@@ -313,6 +313,9 @@ impl FlowingSurface {
 
     /// The farthest that a point of a detail surface has moved since the last update [spacings].
     pub fn travel(&self, points: &Points) -> f64 {
+        if self.joined.iter().all(|j| j.detail == 0) {
+            return 0.0;
+        }
         let detailed = |body: u32| self.joined.iter().any(|j| j.body == body && j.detail != 0);
         let members = self.members.iter().map(|&m| m as usize).zip(&self.last);
         let own = members.filter(|(m, _)| detailed(points.bodies[*m]));

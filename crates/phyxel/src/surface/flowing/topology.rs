@@ -88,7 +88,7 @@ impl FlowingSurface {
             let hardens = mark.flowing != 0 && flow[i] == 0.0;
             if hardens {
                 (mark.reference, mark.change) = (f32::NAN, 0.0);
-                (self.starts[i], mark.began) = (self.last[i], self.counters.frame + 1);
+                (self.starts[i], mark.began) = (self.last[i], self.counters.frame.wrapping_add(1));
             }
             self.scratch.hardened.push(hardens && self.scratch.detailed[i]);
         }
