@@ -18,6 +18,8 @@ use std::time::Instant;
 struct Header {
     points: usize,
     time: f64,
+    /// When the surface of what flows was last brought up to date [s].
+    drawn_time: f64,
     frame: u32,
     substeps: u64,
     undamped_time: f64,
@@ -105,6 +107,7 @@ impl Simulation for World {
             grips: self.late_grips(),
             points: self.points.len(),
             time: self.time,
+            drawn_time: self.drawn_time,
             frame: self.frame,
             substeps: self.substeps,
             undamped_time: self.undamped_time,
@@ -159,7 +162,7 @@ impl Simulation for World {
         let (shell, rest) = rest.split_at(8 * header.shell);
         let (lattice, rest) = rest.split_at(header.lattice);
         let (resampled, embedded) = rest.split_at(header.resampled);
-        (self.time, self.drawn_time) = (header.time, header.time);
+        (self.time, self.drawn_time) = (header.time, header.drawn_time);
         self.frame = header.frame;
         self.substeps = header.substeps;
         self.undamped_time = header.undamped_time;

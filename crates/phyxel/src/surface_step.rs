@@ -288,6 +288,34 @@ melt = "ball"
     }
 
     #[test]
+    fn a_restart_between_two_updates_of_a_surface_changes_nothing() {
+        let scene = Scene::from_toml(SPINNING, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let fresh = || World::new(&scene, &Files { base: ".".into(), allow_outside: false }).unwrap();
+        let advance = |world: &mut World| assert!(world.advance_frame(&AtomicBool::new(false)).unwrap().complete);
+        let drawn = |world: &mut World| {
+            let mut frame = Frame::default();
+            world.metrics();
+            world.frame(&mut frame);
+            let surfels = &frame.bodies[0].surfels;
+            (surfels.positions.clone(), surfels.velocities.clone(), surfels.normals.clone())
+        };
+        // Nobody has asked for the last frame: the surface is that of an update within it.
+        let mut whole = fresh();
+        (0..6).for_each(|_| advance(&mut whole));
+        drawn(&mut whole);
+        advance(&mut whole);
+        assert!(whole.drawn_time > whole.frame_start && whole.drawn_time < whole.time);
+        whole.metrics();
+        let mut resumed = fresh();
+        resumed.restore(&whole.checkpoint()).unwrap();
+        for _ in 0..2 {
+            advance(&mut whole);
+            advance(&mut resumed);
+        }
+        assert_eq!(drawn(&mut resumed), drawn(&mut whole));
+    }
+
+    #[test]
     fn velocities_are_those_with_which_the_surface_moves() {
         let scene = Scene::from_toml(SPINNING, None, &[]).unwrap_or_else(|e| panic!("{e}"));
         let mut world = World::new(&scene, &Files { base: ".".into(), allow_outside: false }).unwrap();
