@@ -19,6 +19,9 @@ use phyxel::sinks::FrameReader;
 use phyxel::surface::seen_through;
 use std::path::Path;
 
+/// Holes whose places are told.
+const SHOWN: usize = 12;
+
 /// A place of one frame in another one, and how the matter there is turned and stretched; from the points around.
 struct Back<'a> {
     now: Vec<DVec3>,
@@ -170,6 +173,9 @@ fn holes(now: &BodyFrame) {
         1e3 * half_axis,
         found.len()
     );
+    for (place, toward) in found.iter().take(SHOWN) {
+        println!("  at {place:.4}, seen from {toward:.2}");
+    }
 }
 
 fn main() {

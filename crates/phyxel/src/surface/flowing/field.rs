@@ -28,6 +28,8 @@ const ALIKE: f64 = 0.25;
 const SMOOTH: f64 = 0.9;
 /// Density at the surface.
 pub(super) const ISO: f32 = 0.5;
+/// Farthest that surface is from all points, where an echo is nearer [spacings]: echoes in a thin wall must not be seen beyond it.
+const BACKED: f32 = 1.5;
 /// Edge of the cells that share lists of what is near [surfel spacings], and its bounds [radii of the largest kernel].
 const SHARED: f32 = 4.0;
 const CELL: (f32, f32) = (0.06, 0.25);
@@ -47,6 +49,8 @@ pub(super) struct Field {
     heights: Vec<f32>,
     /// One over the shortest axis of each kernel [1/m].
     steepness: Vec<f32>,
+    /// Distance between points around each [m].
+    spacings: Vec<f32>,
     /// Mean place of the neighbors relative to the point [spacings]: points inward where there is a surface.
     pub inward: Vec<DVec3>,
     /// 0 for a lone point, 1 for one with enough neighbors.
@@ -152,6 +156,8 @@ impl Field {
         self.heights.extend(kernels.iter().map(|k| k.height));
         self.steepness.clear();
         self.steepness.extend(kernels.iter().map(|k| k.steepness));
+        self.spacings.clear();
+        self.spacings.extend(spacings.iter().map(|a| *a as f32));
         self.inward.clear();
         self.inward.extend(shapes.iter().zip(spacings).map(|(s, a)| s.shift / *a));
         self.company.clear();
@@ -228,6 +234,9 @@ impl Field {
             }
             if step.abs() < 0.01 * farthest {
                 let nearest = self.nearest(x, &near.of(self, x, label).nearest)?;
+                if !self.is_backed(x, nearest, label) {
+                    return None;
+                }
                 let normal = -at.gradient / slope;
                 return Some(Projected { position: x, normal, nearest: self.owners[nearest as usize] });
             }
@@ -243,10 +252,29 @@ impl Field {
         within.then(|| self.owners[found as usize])
     }
 
-    /// Density of a piece at a place [m].
+    /// Density of a piece at a place [m]; none where only echoes are.
     pub fn density_at(&self, p: Vec3, label: u32, near: &mut Near) -> f32 {
         let local = self.local(p);
-        self.sample(local, &near.of(self, local, label).reaching).density
+        let list = near.of(self, local, label);
+        let backed = |nearest: u32| self.is_backed(local, nearest, label);
+        match self.nearest(local, &list.nearest).is_some_and(backed) {
+            true => self.sample(local, &list.reaching).density,
+            false => 0.0,
+        }
+    }
+
+    /// Whether a place (relative to `middle`), whose nearest kernel is known, has a point of the piece itself near, not only echoes.
+    fn is_backed(&self, p: Vec3A, nearest: u32, label: u32) -> bool {
+        let owner = self.owners[nearest as usize];
+        let farthest = BACKED * self.spacings[owner as usize];
+        if owner == nearest || (self.centers[owner as usize] - p).length_squared() < farthest * farthest {
+            return true;
+        }
+        let mut found = false;
+        self.grid.for_each_within(self.middle + p.as_dvec3(), f64::from(farthest), |j, _| {
+            found |= self.owners[j] as usize == j && self.labels[j] == label;
+        });
+        found
     }
 
     /// Whether there is matter of a piece at `p` (relative to `middle`), or hardly any.

@@ -349,7 +349,7 @@ impl FlowingSurface {
         let mut cover = self.cover();
         let around = self.look_around(&cover);
         self.settle(&flows, &around, &mut cover.alive, &paints);
-        self.press(molds);
+        self.press(molds, &mut cover.alive);
         self.drop_films(&mut cover.alive);
         self.wear_coats(&worn, carried, &cover);
         self.thin(&around, &mut cover);

@@ -8,7 +8,7 @@
 
 use super::field::{Echo, Field, ISO};
 use super::near::Near;
-use super::{Element, FlowingSurface, NONE};
+use super::{Element, FlowingSurface, NONE, Scratch};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -28,13 +28,13 @@ const ASKED: f64 = WALL + WETTING;
 const FARTHEST: f64 = 1.5;
 /// A surfel on the wall stays there down to this density; others come from `ISO` on.
 const KEPT: f32 = 0.46;
-/// At a mold that stands still, matter slower than this [spacings per second] has come as near to the wall as its points can: ...
-const CALM: f32 = 2.0;
-/// ... what faces the wall is drawn to it from this density on, and stays down to it, if the wall is covered at this distance [spacings] on
-/// nearly all sides, of eight: else dents are left wherever points do not fit well. At the rim of the matter that is not so.
+/// Points do not fit everywhere, and dents would be left. At a mold that stands still what faces it is drawn to it from this density on, and stays
+/// down to it, if the wall is filled at the distance `BESIDE` [spacings] on nearly all sides, of eight. ...
 const PRESSED: f32 = 0.1;
 const BESIDE: f32 = 1.2;
 const SIDES: usize = 6;
+/// ... Matter slower than this [spacings per second] has come as near to the wall as its points can: there the density `PRESSED` will do beside too.
+const CALM: f32 = 2.0;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
@@ -134,15 +134,14 @@ impl FlowingSurface {
         s.walls.iter().any(|w| w[host] < ASKED * s.spacings[host])
     }
 
-    /// Puts surfels on the molds that they touch.
-    pub(super) fn press(&mut self, molds: &[Mold]) {
+    /// Puts surfels on the molds that they touch. `alive` becomes false where the surface would lie in a mold that matter does not reach.
+    pub(super) fn press(&mut self, molds: &[Mold], alive: &mut [bool]) {
         let (s, marks) = (&self.scratch, &self.marks);
         if marks.is_empty() {
             return;
         }
-        let still = molds.iter().all(|m| m.still);
-        let all = self.elements.par_iter_mut().with_min_len(super::carry::CHUNK);
-        all.filter(|e| e.origin == NONE).for_each_init(Near::default, |lists, e| {
+        let all = self.elements.par_iter_mut().zip(alive).with_min_len(super::carry::CHUNK);
+        all.filter(|(e, _)| e.origin == NONE).for_each_init(Near::default, |lists, (e, alive)| {
             let h = e.host as usize;
             // What is solid keeps its print wherever the mold goes.
             if !s.detailed[h] || !marks[h].is_flowing() {
@@ -150,7 +149,7 @@ impl FlowingSurface {
                 return;
             }
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
-            let calm = still && s.velocities[h].length() < CALM * s.spacings[h] as f32;
+            let beside = Some(if is_calm(s, h) { PRESSED } else { KEPT });
             if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], lists) >= KEPT {
                 e.contact = 1.0;
                 // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
@@ -177,7 +176,7 @@ impl FlowingSurface {
                 }
             }
             // It touches the nearest one; from others it is only led out, or in a corner it would go to and fro between them.
-            let mut contact = 0f32;
+            let (mut contact, mut lost) = (0f32, false);
             for (n, known) in order.iter().flatten().enumerate() {
                 let mold = &molds[known.mold];
                 let (distance, normal) = match e.position.as_dvec3() == place {
@@ -186,13 +185,16 @@ impl FlowingSurface {
                 };
                 if n == 0 || distance < 0.0 {
                     let now = (distance, normal);
-                    let touch = press(e, (mold, now), (s.spacings[h], calm), (&s.field, s.labels[h]), lists);
+                    let touch = press(e, (mold, now), (s.spacings[h], beside), (&s.field, s.labels[h]), lists);
                     if touch >= 1.0 && contact < 1.0 {
                         e.take_color(mold);
                     }
+                    lost |= touch == 0.0 && distance < -INSIDE * s.spacings[h];
                     contact = contact.max(touch);
                 }
             }
+            // Detail is pushed out of the mold; what lies on echoes would be a flake on a bare wall.
+            *alive &= !(lost && contact == 0.0 && e.blend >= super::carry::GROWN);
             // What the wall has shaped and matter has left again is nobody's detail.
             e.stray |= u32::from(e.contact > 0.0 && contact == 0.0);
             e.contact = contact;
@@ -213,6 +215,7 @@ impl FlowingSurface {
         let s = &self.scratch;
         let (a, label) = (s.spacings[host], s.labels[host]);
         let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
+        let calm = is_calm(s, host).then_some(PRESSED);
         let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
         for k in (0..molds.len()).filter(near) {
             let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
@@ -220,8 +223,10 @@ impl FlowingSurface {
             if toward.is_some_and(|t| t.dot(-normal.as_vec3()) < FACING) {
                 continue;
             }
-            let mut filled = || s.field.density_at(p.as_vec3(), label, lists) >= ISO;
-            if best.is_none_or(|b| moved < b.2) && filled() {
+            let density = |p: Vec3| s.field.density_at(p, label, lists);
+            if best.is_none_or(|b| moved < b.2)
+                && is_filled((p, normal), a, (ISO, calm.filter(|_| molds[k].still)), density)
+            {
                 best = Some((p, normal, moved, k));
             }
         }
@@ -252,6 +257,11 @@ impl Element {
     }
 }
 
+/// Whether a member hardly moves.
+fn is_calm(s: &Scratch, host: usize) -> bool {
+    s.velocities[host].length() < CALM * s.spacings[host] as f32
+}
+
 /// What a mold said at a place.
 #[derive(Clone, Copy)]
 struct Known {
@@ -262,11 +272,11 @@ struct Known {
     normal: DVec3,
 }
 
-/// Presses a surfel on a mold, of matter with a spacing [m] that is calm or not; returns how much it touches, 0 ..= 1.
+/// Presses a surfel on a mold, of matter with a spacing [m], and that density beside dents; returns how much it touches, 0 ..= 1.
 fn press(
     e: &mut Element,
     (mold, (distance, normal)): (&Mold, (f64, DVec3)),
-    (spacing, calm): (f64, bool),
+    (spacing, beside): (f64, Option<f32>),
     (field, label): (&Field, u32),
     lists: &mut Near,
 ) -> f32 {
@@ -277,11 +287,10 @@ fn press(
     let Some((wall, outward)) = lead(mold, p, (distance, normal), FARTHEST * spacing) else { return 0.0 };
     let touches = e.contact > 0.0;
     let faces = e.normal.dot(-outward.as_vec3()) > FACING;
-    let mut density = |p: Vec3| field.density_at(p, label, lists);
-    let (foot, least) = (wall.as_vec3(), if touches { KEPT } else { ISO });
-    let known = if touches || faces || distance < 0.0 { density(foot) } else { 0.0 };
-    let dented = calm && (touches || faces) && (PRESSED..least).contains(&known);
-    let filled = known >= least || (dented && is_enclosed((foot, outward.as_vec3()), spacing as f32, density));
+    let least = if touches { KEPT } else { ISO };
+    let beside = beside.filter(|_| mold.still && (touches || faces));
+    let density = |p: Vec3| field.density_at(p, label, lists);
+    let filled = (touches || faces || distance < 0.0) && is_filled((wall, outward), spacing, (least, beside), density);
     if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);
@@ -301,12 +310,21 @@ fn press(
     0.5
 }
 
-/// Whether matter covers the wall on nearly all sides of a place on it [m].
-fn is_enclosed((foot, normal): (Vec3, Vec3), spacing: f32, mut density: impl FnMut(Vec3) -> f32) -> bool {
-    let (x, y) = normal.any_orthonormal_pair();
+/// Whether matter fills a place on a wall [m]: it has the least density, or it is a dent, with that density beside it on nearly all sides (None:
+/// dents do not count).
+fn is_filled(
+    (wall, outward): (DVec3, DVec3),
+    spacing: f64,
+    (least, beside): (f32, Option<f32>),
+    mut density: impl FnMut(Vec3) -> f32,
+) -> bool {
+    let foot = wall.as_vec3();
+    let known = density(foot);
+    let Some(beside) = beside.filter(|_| (PRESSED..least).contains(&known)) else { return known >= least };
+    let (x, y) = outward.as_vec3().any_orthonormal_pair();
     let (diagonal, other) = ((x + y).normalize(), (x - y).normalize());
     let ways = [x, y, diagonal, other].into_iter().flat_map(|way| [way, -way]);
-    ways.filter(|way| density(foot + BESIDE * spacing * *way) >= PRESSED).count() >= SIDES
+    ways.filter(|way| density(foot + BESIDE * spacing as f32 * *way) >= beside).count() >= SIDES
 }
 
 /// The place on a mold next to `p`, and the mold's normal there; None if it is farther than `farthest` [m].
