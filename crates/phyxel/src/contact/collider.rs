@@ -43,6 +43,9 @@ impl Pose {
 /// Cells of the parts of a combination, in cells of its grid of distances.
 const PARTS: f64 = 2.0;
 
+/// Balls of at least this radius touch what the grid of distances knows of a dear shape [cells]: what is finer they could not enter.
+const COARSE: f64 = 1.1;
+
 /// A rigid thing with prescribed motion that points cannot enter.
 #[derive(Clone)]
 pub struct Collider {
@@ -174,6 +177,17 @@ impl Collider {
     pub fn distance(&self, position: DVec3) -> f64 {
         self.shape.distance(self.end.to_own(position))
     }
+    /// Signed distance of a world point from what a ball of a radius [m] around it touches, at the end of the step [m].
+    pub(super) fn distance_to_touch(&self, position: DVec3, radius: f64) -> f64 {
+        self.touchable(radius).distance(self.end.to_own(position))
+    }
+    /// What balls of a radius [m] touch.
+    fn touchable(&self, radius: f64) -> &dyn Shape {
+        match &self.baked {
+            Some(baked) if radius >= COARSE * baked.cell() => &**baked,
+            _ => &*self.shape,
+        }
+    }
     /// Whether there is a grid of its distance, see `bake`.
     pub fn is_baked(&self) -> bool {
         self.baked.is_some()
@@ -233,8 +247,8 @@ impl Collider {
         }))
     }
 
-    /// New velocity of a point that would enter the collider in this step, or None. `known` is its distance if somebody has
-    /// asked for it and the collider stands still.
+    /// New velocity of a point that would enter the collider in this step, or None. `known` is its `distance_to_touch` if
+    /// somebody has asked for it and the collider stands still.
     pub(super) fn touch(
         &self,
         position: DVec3,
@@ -255,8 +269,9 @@ impl Collider {
         if known.is_none() && self.baked.as_ref().is_some_and(|baked| baked.least_distance(own) > path) {
             return None;
         }
-        let distance = known.unwrap_or_else(|| self.shape.distance(own));
-        let touch = super::resolve::resolve((&*self.shape, distance), self, own, relative, radius, dt)?;
+        let shape = self.touchable(radius);
+        let distance = known.unwrap_or_else(|| shape.distance(own));
+        let touch = super::resolve::resolve((shape, distance), self, own, relative, radius, dt)?;
         Some(Touch {
             velocity: carried + self.end.axes * touch.velocity,
             normal: self.end.axes * touch.normal,

@@ -313,7 +313,7 @@ impl Chunk<'_> {
         if LIPSCHITZ * (position.distance(seen.place) + way) < seen.clear {
             return Look::Clear;
         }
-        let distance = collider.distance(position);
+        let distance = collider.distance_to_touch(position, self.radii[i]);
         let clear = distance - self.radii[i];
         *seen = Seen { place: position, clear };
         if LIPSCHITZ * way < clear { Look::Clear } else { Look::Near(distance) }

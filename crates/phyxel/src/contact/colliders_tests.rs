@@ -2,8 +2,9 @@
 
 use super::super::test_shapes::{Ball, Block, HalfSpace, Hollow};
 use super::*;
-use crate::geometry::Shape;
+use crate::geometry::{MeshShape, Shape, Sphere};
 use crate::motion::Motion;
+use crate::sampling::mesh_of;
 use crate::scene::Keyframe;
 use std::sync::Arc;
 
@@ -66,6 +67,22 @@ fn nothing_tunnels_through_a_thin_plate() {
             let lowest = points.positions.iter().map(|p| up.dot(*p)).fold(f64::INFINITY, f64::min);
             assert!(lowest > 0.011 - 1e-5, "dt {dt}, tilt {tilt}: {lowest}");
         }
+    }
+}
+
+#[test]
+fn fast_points_stay_outside_a_mesh_of_which_a_grid_is_asked() {
+    let mesh = mesh_of(&Sphere { radius: 0.1 }, 3000);
+    for cell in [0.005, 0.02] {
+        let mut ball = collider(MeshShape::new(&mesh), 0.3);
+        ball.bake(cell, 0.05);
+        assert!(ball.is_baked());
+        let mut colliders = Colliders::new(vec![ball]);
+        let mut points = cloud(DVec3::Y * 0.25, DVec3::new(0.0, -10.0, 0.0));
+        fall(&mut colliders, &mut points, GRAVITY, 1e-3, 60);
+        // Points have a radius of two cells of the fine grid; those of the coarse one touch the mesh itself.
+        let nearest = points.positions.iter().map(|p| p.length()).fold(f64::INFINITY, f64::min);
+        assert!((0.1095..0.112).contains(&nearest), "{nearest}");
     }
 }
 

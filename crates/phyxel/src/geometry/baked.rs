@@ -57,8 +57,13 @@ impl Baked {
         Some((brick, at - corner))
     }
 
-    /// Signed distance [m].
-    pub fn distance(&self, p: DVec3) -> f64 {
+    /// Edge of its cells [m].
+    pub fn cell(&self) -> f64 {
+        self.cell
+    }
+
+    /// Signed distance [m], trilinear between nodes.
+    fn linear(&self, p: DVec3) -> f64 {
         let Some((brick, at)) = self.locate(p) else { return self.shape.distance(p) };
         let [i, j, k] = at.to_array().map(|x| x as usize + 1);
         let part = at - at.floor();
@@ -100,7 +105,7 @@ impl Baked {
     /// The least that the distance of the shape can be [m]: it changes by no more than the way, which is at most 0.87 cells from a place to
     /// the nodes around it on average.
     pub fn least_distance(&self, p: DVec3) -> f64 {
-        self.distance(p) - 0.9 * self.cell
+        self.linear(p) - 0.9 * self.cell
     }
 
     /// Distances at the nodes of a brick.
@@ -115,9 +120,26 @@ impl Baked {
     }
 
     /// Box in which it knows the distance.
-    pub fn bounds(&self) -> Bounds {
+    pub fn reach(&self) -> Bounds {
         let size = DVec3::from_array(self.counts.map(|n| n as f64)) * (self.cell * CELLS as f64);
         Bounds { min: self.origin, max: self.origin + size }
+    }
+}
+
+/// The shape without what is finer than a cell.
+impl Shape for Baked {
+    fn distance(&self, p: DVec3) -> f64 {
+        self.smooth(p).0
+    }
+    fn bounds(&self) -> Bounds {
+        self.shape.bounds()
+    }
+    fn normal(&self, p: DVec3) -> DVec3 {
+        self.smooth(p).1.try_normalize().unwrap_or(DVec3::Y)
+    }
+    fn distance_normal(&self, p: DVec3) -> (f64, DVec3) {
+        let (distance, slope) = self.smooth(p);
+        (distance, slope.try_normalize().unwrap_or(DVec3::Y))
     }
 }
 
@@ -138,19 +160,19 @@ mod tests {
     fn it_tells_the_distance_of_the_shape_and_is_continuous() {
         let mesh: Arc<dyn Shape> = Arc::new(MeshShape::new(&mesh_of(&Sphere { radius: 1.0 }, 3000)));
         let baked = Baked::new(&mesh, 0.05, 0.3).unwrap();
-        assert!(baked.bounds().contains(DVec3::splat(1.2)));
+        assert!(baked.reach().contains(DVec3::splat(1.2)));
         for k in 0..2000 {
             let p = 1.5 * Random::new(3, k).in_cube();
             // Around the middle the distance has a kink.
             let tolerance = if p.length() > 0.2 { 0.004 } else { 0.05 };
-            assert!((baked.distance(p) - mesh.distance(p)).abs() < tolerance, "{p}");
+            assert!((baked.linear(p) - mesh.distance(p)).abs() < tolerance, "{p}");
             assert!(baked.least_distance(p) < mesh.distance(p));
             let step = 1e-4 * Random::new(4, k).direction();
-            assert!((baked.distance(p + step) - baked.distance(p)).abs() < 2e-4, "{p}");
+            assert!((baked.linear(p + step) - baked.linear(p)).abs() < 2e-4, "{p}");
             let (smooth, slope) = baked.smooth(p);
             assert!((smooth - mesh.distance(p)).abs() < 2.0 * tolerance, "{p}");
             // The slope is that of the smoothed field, across the borders of cells and bricks too.
-            let inside = [p + step, p - step].iter().all(|q| baked.bounds().contains(*q));
+            let inside = [p + step, p - step].iter().all(|q| baked.reach().contains(*q));
             let change = baked.smooth(p + step).0 - baked.smooth(p - step).0;
             assert!(!inside || (change - 2.0 * slope.dot(step)).abs() < 2e-7, "{change} at {p}");
         }
