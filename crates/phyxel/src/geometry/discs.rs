@@ -17,6 +17,8 @@ const LARGEST: usize = 4096;
 const ROUNDING: f64 = 1e-6;
 /// Rounding of the squared distance from a disc, of the squared distance from its center.
 const MARGIN: f32 = 2e-6;
+/// Farthest places of discs are taken as this much farther, for rounding.
+const WIDER: f32 = 1.000_01;
 
 /// All within `half` of a plane and within `radius` of an axis through `center`.
 #[derive(Debug, Clone, Copy)]
@@ -64,9 +66,9 @@ impl Block {
         }
     }
 
-    /// No more than the squared distance of `p` from each.
+    /// No more than the squared distance of `p` from what each holds, and no less than the least of these.
     #[inline]
-    fn least_squared(&self, p: Vec3) -> [f32; LANES] {
+    fn squared_bounds(&self, p: Vec3) -> ([Vec4; 2], f32) {
         let four = |k: usize| {
             let [x, y, z] = [0, 1, 2].map(|axis| Vec4::splat(p[axis]) - self.center[axis][k]);
             let long = x * x + y * y + z * z;
@@ -74,10 +76,34 @@ impl Block {
             let along = (long - up * up).max(Vec4::ZERO).sqrt();
             let above = (up - self.half[k]).max(Vec4::ZERO);
             let beside = (along - self.radius[k]).max(Vec4::ZERO);
-            (above * above + beside * beside - MARGIN * long).to_array()
+            let (top, rim) = (up + self.half[k], along + self.radius[k]);
+            let margin = MARGIN * long;
+            (above * above + beside * beside - margin, top * top + rim * rim + margin)
         };
-        let ([a, b, c, d], [e, f, g, h]) = (four(0), four(1));
-        [a, b, c, d, e, f, g, h]
+        let ((near, far), (near_too, far_too)) = (four(0), four(1));
+        ([near, near_too], WIDER * far.min(far_too).min_element())
+    }
+
+    /// Lanes that may be nearer than a squared distance, the farthest first, of equally far ones the last. Returns their number.
+    #[inline]
+    fn nearer(&self, bounds: [Vec4; 2], most: f32, lanes: &mut [(f32, u32); LANES]) -> usize {
+        let [low, high] = bounds.map(|b| b.cmplt(Vec4::splat(most)).bitmask());
+        let mut open = (low | high << 4) & ((1 << self.count) - 1);
+        let ([a, b, c, d], [e, f, g, h]) = (bounds[0].to_array(), bounds[1].to_array());
+        let bounds = [a, b, c, d, e, f, g, h];
+        let mut count = 0;
+        while open != 0 {
+            let k = open.trailing_zeros() as usize;
+            open &= open - 1;
+            let mut at = count;
+            while at > 0 && lanes[at - 1].0 <= bounds[k] {
+                lanes[at] = lanes[at - 1];
+                at -= 1;
+            }
+            lanes[at] = (bounds[k], self.links[k]);
+            count += 1;
+        }
+        count
     }
 }
 
@@ -147,8 +173,8 @@ impl Discs {
         Self { middle, blocks, waiting: LANES * depth(&plans) }
     }
 
-    /// Visits items, those that may be nearest first, as long as they may be nearer than the squared distance that `visit` gave last. It gets
-    /// the item in leaf order and the squared distance so far.
+    /// Visits items that may be the nearest of all, the likeliest first, as long as they may be nearer than the squared distance that `visit`
+    /// gave last. It gets the item in leaf order and the squared distance so far.
     #[inline]
     pub fn nearest(&self, p: DVec3, mut best: f64, mut visit: impl FnMut(usize, f64) -> f64) {
         if self.blocks.is_empty() {
@@ -173,21 +199,9 @@ impl Discs {
                 continue;
             }
             let block = &self.blocks[number as usize];
-            let bounds = block.least_squared(local);
+            let (bounds, most) = block.squared_bounds(local);
             let mut lanes = [(0f32, 0u32); LANES];
-            let mut count = 0;
-            for k in 0..block.count as usize {
-                if f64::from(bounds[k]) < best {
-                    // The farthest first, of equally far ones the last.
-                    let mut at = count;
-                    while at > 0 && lanes[at - 1].0 <= bounds[k] {
-                        lanes[at] = lanes[at - 1];
-                        at -= 1;
-                    }
-                    lanes[at] = (bounds[k], block.links[k]);
-                    count += 1;
-                }
-            }
+            let count = block.nearer(bounds, most.min(above(best)), &mut lanes);
             if block.items {
                 for &(least, item) in lanes[..count].iter().rev() {
                     if f64::from(least) < best {
@@ -200,6 +214,12 @@ impl Discs {
             }
         }
     }
+}
+
+/// The next larger number in f32, or nearly so.
+#[inline]
+fn above(number: f64) -> f32 {
+    number as f32 * WIDER
 }
 
 /// What a block holds: groups of items, each with the block that holds them, or items.
