@@ -1,7 +1,7 @@
 //! Moves surfels with the matter and fades those of flowing matter to the implicit surface.
 
 use super::mold::{HELD, Mold};
-use super::motion::{Motion, Moved};
+use super::motion::{Company, Motion, Moved};
 use super::near::Near;
 use super::resample::Around;
 use super::{Carried, Carrier, Element, FlowingSurface, NONE, Paint, Scratch, Span, Surfels};
@@ -46,7 +46,7 @@ impl FlowingSurface {
         let (still, anchored) = (molds.iter().all(|m| m.still), !self.anchors.is_empty());
         let widening = self.counters.widening;
         let hold: Vec<(u32, f32)> = self.joined.iter().map(|j| (j.body, HOLD * widening * j.spacing)).collect();
-        let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map_init(Vec::new, |near, e| {
+        let flows = self.elements.par_iter_mut().with_min_len(CHUNK).map_init(Company::default, |near, e| {
             let velocity = s.velocities.get(e.host as usize).copied().unwrap_or(Vec3::ZERO);
             if e.origin != NONE && follow_solid(e, &carriers, &s.flowed) {
                 e.velocity = velocity;

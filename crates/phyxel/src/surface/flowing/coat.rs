@@ -6,7 +6,7 @@
 
 use super::carry::{CHUNK, FADE, FAST_FADE, GROWN, Solid, advect, follow_solid, settle};
 use super::cover::Cover;
-use super::motion::Motion;
+use super::motion::{Company, Motion};
 use super::near::Near;
 use super::resample::Around;
 use super::{Carried, Coated, Element, FlowPoints, FlowingSurface, NONE, Span};
@@ -74,7 +74,7 @@ impl FlowingSurface {
                 carrier: w.carrier,
                 surfels: w.vertices,
             });
-            let one = |near: &mut Vec<(u32, f32)>, e: &mut Element| {
+            let one = |near: &mut Company, e: &mut Element| {
                 let velocity = s.velocities.get(e.host as usize).copied().unwrap_or(Vec3::ZERO);
                 if e.origin != NONE && follow_solid(e, solid.as_slice(), &s.flowed) {
                     e.velocity = velocity;
@@ -93,7 +93,7 @@ impl FlowingSurface {
                 }
                 moved.flow
             };
-            coat.vertices.par_iter_mut().with_min_len(CHUNK).map_init(Vec::new, one).collect()
+            coat.vertices.par_iter_mut().with_min_len(CHUNK).map_init(Company::default, one).collect()
         };
         let flows = coats.iter_mut().map(carry).collect();
         self.coats = coats;

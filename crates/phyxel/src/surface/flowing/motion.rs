@@ -4,6 +4,7 @@
 //! near p at the last frame. G_i is the least-squares gradient of the displacement, leaning toward zero where the
 //! neighborhood is thin and bounded where the matter tears: there the motion is that of the points themselves.
 
+use super::near::Remembered;
 use crate::linalg::{double_dot, outer, trace};
 use crate::neighbors::{Grid, Neighborhoods};
 use glam::{DMat3, DVec3, Mat3, Vec3, Vec3A, Vec4};
@@ -21,6 +22,8 @@ const FULL: f64 = 1.2;
 const LEAN: f64 = 0.005;
 /// Largest norm of a displacement gradient; a half turn has 2.8.
 const STEEPEST: f64 = 3.0;
+/// Edge of the cells that share lists of what is near [spacings].
+const CELL: f64 = 0.35;
 
 /// The motion of all points from one frame to the next. f32 in cell order: each surfel reads some forty points.
 #[derive(Debug, Default)]
@@ -40,6 +43,16 @@ pub(super) struct Motion {
     places: Vec<u32>,
     /// Largest spacing [m].
     largest: f64,
+    /// Edge of the cells that share lists of what is near [m].
+    cell: f32,
+}
+
+/// What is near the cells asked lately, and near the place asked last. One per task; a list depends on its cell alone.
+#[derive(Debug, Default)]
+pub(super) struct Company {
+    lists: Remembered<(), Vec<u32>>,
+    /// Points whose reach covers the place, with their squared distance [m²].
+    near: Vec<(u32, f32)>,
 }
 
 /// The motion at one place.
@@ -94,24 +107,27 @@ impl Motion {
             places,
             middle,
             largest,
+            cell: if largest > 0.0 { (CELL * largest) as f32 } else { 1.0 },
             grid,
         }
     }
 
-    /// The motion at `p` [m] of the last frame, of matter that is one piece with point `host`. `near` is a buffer.
-    pub fn at(&self, p: Vec3, host: u32, near: &mut Vec<(u32, f32)>) -> Moved {
+    /// The motion at `p` [m] of the last frame, of matter that is one piece with point `host`.
+    pub fn at(&self, p: Vec3, host: u32, company: &mut Company) -> Moved {
         let place = p.as_dvec3();
         let local = (place - self.middle).as_vec3a();
-        self.gather(place, local, near);
-        let host = self.host_near(place, local, host, near);
+        self.gather(local, company);
+        let near = &company.near;
+        let host = self.host_near(place, host, near);
         let own = self.places.get(host as usize).copied().unwrap_or(u32::MAX) as usize;
         let Some(&[label, _]) = self.labels.get(own) else {
             return Moved { step: Vec3::ZERO, gradient: Mat3::ZERO, flow: 1.0, host };
         };
         let (mut sum, mut flow) = (0f32, 0f32);
         let [mut x, mut y, mut z, mut step] = [Vec3A::ZERO; 4];
-        for &(k, q2) in near.iter().filter(|(k, _)| self.labels[*k as usize][0] == label) {
+        for &(k, r2) in near.iter().filter(|(k, _)| self.labels[*k as usize][0] == label) {
             let k = k as usize;
+            let q2 = r2 * self.spots[k].w;
             let w = (1.0 - q2) * (1.0 - q2) * (1.0 - q2);
             let away = local - Vec3A::from_vec4(self.spots[k]);
             let [gx, gy, gz, s] = self.maps[k];
@@ -137,32 +153,49 @@ impl Motion {
         Moved { step: step.into(), gradient, flow, host }
     }
 
-    /// Lists the points whose reach covers a place, in cell order, with the squared distance in their reach.
-    fn gather(&self, place: DVec3, local: Vec3A, near: &mut Vec<(u32, f32)>) {
+    /// Lists the points whose reach covers a place, in cell order.
+    fn gather(&self, local: Vec3A, company: &mut Company) {
+        let Company { lists, near } = company;
         near.clear();
-        if self.grid.is_empty() || !place.is_finite() {
+        if self.grid.is_empty() || !local.is_finite() {
             return;
         }
-        let reach = REACH * self.largest * (1.0 + 1e-6);
+        let cell = (local / self.cell).floor().as_ivec3();
+        let list = lists.of(cell, (), |list| self.list((cell.as_vec3a() + 0.5) * self.cell, list));
+        for &k in list {
+            let spot = self.spots[k as usize];
+            let r2 = (local - Vec3A::from_vec4(spot)).length_squared();
+            if r2 * spot.w < 1.0 {
+                near.push((k, r2));
+            }
+        }
+    }
+
+    /// Lists the points whose reach covers some place of the cell around `middle`.
+    fn list(&self, middle: Vec3A, list: &mut Vec<u32>) {
+        list.clear();
+        // From the middle of a cell to its corners, and a little for rounding.
+        let half = 0.867 * self.cell;
+        let place = self.middle + middle.as_dvec3();
+        let reach = REACH * self.largest + f64::from(half);
         self.grid.for_each_range(self.grid.cell(place - reach), self.grid.cell(place + reach), |range| {
             for k in range {
                 let spot = self.spots[k];
-                let q2 = (local - Vec3A::from_vec4(spot)).length_squared() * spot.w;
-                if q2 < 1.0 {
-                    near.push((k as u32, q2));
+                let away = (middle - Vec3A::from_vec4(spot)).length() - half;
+                if away * away * spot.w < 1.0 || away < 0.0 {
+                    list.push(k as u32);
                 }
             }
         });
     }
 
     /// The point nearest to a place among those that were one piece with `host` at the last frame; `host` where none is near.
-    fn host_near(&self, place: DVec3, local: Vec3A, host: u32, near: &[(u32, f32)]) -> u32 {
+    fn host_near(&self, place: DVec3, host: u32, near: &[(u32, f32)]) -> u32 {
         let own = self.places.get(host as usize).copied().unwrap_or(u32::MAX);
         let old = self.labels.get(own as usize).map_or(0, |l| l[1]);
         let mut best = (f32::INFINITY, host);
-        for &(k, _) in near.iter().filter(|(k, _)| self.labels[*k as usize][1] == old) {
-            let (r2, i) =
-                ((local - Vec3A::from_vec4(self.spots[k as usize])).length_squared(), self.grid.order()[k as usize]);
+        for &(k, r2) in near.iter().filter(|(k, _)| self.labels[*k as usize][1] == old) {
+            let i = self.grid.order()[k as usize];
             if r2 < best.0 || (r2 == best.0 && i < best.1) {
                 best = (r2, i);
             }
