@@ -7,6 +7,9 @@ use glam::{DVec3, IVec3, Vec3};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+/// Places in a cell of this edge are hardly apart [surfel spacings].
+const APART: f32 = 0.5;
+
 /// What a surfel shows to others.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
@@ -37,12 +40,15 @@ impl Hasher for CellHasher {
     }
 }
 
+/// Something in cells.
+type Cells<T> = HashMap<IVec3, T, BuildHasherDefault<CellHasher>>;
+
 /// Where surfels are: those of the start of the frame in a grid, new ones in cells.
 pub(super) struct Cover {
     grid: Grid,
     /// What is looked at first of each surfel of the grid, in its order.
     spots: Vec<Spot>,
-    cells: HashMap<IVec3, Vec<u32>, BuildHasherDefault<CellHasher>>,
+    cells: Cells<Vec<u32>>,
     /// Which of the surfels stay.
     pub alive: Vec<bool>,
     /// Edge of the cells of new ones; largest spacing of surfels [m].
@@ -114,6 +120,16 @@ impl Cover {
                 }
             }
         }
+    }
+
+    /// Leaves out places wanted by surfels of the same side that nearly coincide with an earlier one.
+    pub fn tell_apart(&self, elements: &[Element], wanted: &mut Vec<(u32, Vec3)>) {
+        let mut known: Cells<u32> = HashMap::default();
+        let normal = |i: u32| elements[i as usize].normal;
+        wanted.retain(|&(parent, place)| {
+            let first = *known.entry(cell(place, APART * self.edge)).or_insert(parent);
+            first == parent || normal(first).dot(normal(parent)) <= SAME_SIDE
+        });
     }
 
     /// The surfel of the start of the frame that is nearest to a place [m].

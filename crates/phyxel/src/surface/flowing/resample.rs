@@ -13,7 +13,7 @@ use super::{Element, FlowingSurface, Mold, NONE, Paint};
 use crate::neighbors::Grid;
 use crate::random::Random;
 use crate::surface::Surfels;
-use glam::{DVec3, Mat3, Vec3};
+use glam::{DVec3, Mat3, Vec3, Vec4};
 use rayon::prelude::*;
 
 /// Surfels that act on one another are nearer than this [surfel spacings].
@@ -32,8 +32,11 @@ const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
 pub(super) const SAME_SIDE: f32 = 0.3;
 /// Directions in which a surfel looks for a gap.
 const LOOKS: usize = 7;
-/// Sine and cosine of the angle between two of them.
-const TURN: (f32, f32) = (0.781_831_5, 0.623_489_8);
+/// Cosines and sines of the angles from the first of them; the last lane repeats it.
+const TURNS: ([Vec4; 2], [Vec4; 2]) = (
+    [Vec4::new(1.0, 0.623_489_8, -0.222_520_9, -0.900_968_9), Vec4::new(-0.900_968_9, -0.222_520_9, 0.623_489_8, 1.0)],
+    [Vec4::new(0.0, 0.781_831_5, 0.974_927_9, 0.433_883_7), Vec4::new(-0.433_883_7, -0.974_927_9, -0.781_831_5, 0.0)],
+);
 /// How often in a frame new surfels look for gaps in turn, at most: fast matter lays much surface open at once.
 const ROUNDS: usize = 100;
 /// Surfels may become this many times as many before they are spaced wider.
@@ -189,6 +192,8 @@ impl FlowingSurface {
             if wanted.is_empty() {
                 break;
             }
+            // Neighbors see the same gaps.
+            cover.tell_apart(&self.elements, &mut wanted);
             let landed: Vec<Option<Landing>> = wanted
                 .par_iter()
                 .with_min_len(CHUNK)
@@ -353,32 +358,35 @@ fn nearer_edge(known: (Vec3, f32), e: &Element, normal: Vec3, offset: Vec3, spac
 
 /// Up to two places, one spacing away, with no surfel near.
 fn gaps(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> [Option<Vec3>; 2] {
-    let mut found = [None; 2];
-    let mut count = 0;
     let (x, y) = e.normal.any_orthonormal_pair();
     let start = Random::new(0x9a95, u64::from(e.id)).unit() as f32;
     let (sin, cos) = (std::f32::consts::TAU * start).sin_cos();
-    let (sin_turn, cos_turn) = TURN;
-    let mut way = (cos, sin);
-    for _ in 0..LOOKS {
-        let place = spacing * (way.0 * x + way.1 * y);
-        way = (cos_turn * way.0 - sin_turn * way.1, sin_turn * way.0 + cos_turn * way.1);
-        let room = ROOM * ROOM * spacing * spacing;
+    // The places in the plane of the surfel, all at once; the last lane repeats the first.
+    let ([c0, c1], [s0, s1]) = TURNS;
+    let ways_x = [spacing * (cos * c0 - sin * s0), spacing * (cos * c1 - sin * s1)];
+    let ways_y = [spacing * (sin * c0 + cos * s0), spacing * (sin * c1 + cos * s1)];
+    let mut open = (1 << LOOKS) - 1;
+    for &(offset, _) in seen {
+        let rise = e.normal.dot(offset);
         // What lies a little above or below is where a new one would come to lie.
-        let away = |offset: Vec3| {
-            let rise = e.normal.dot(offset);
-            let level = if rise.abs() < RISE * spacing { offset - rise * e.normal } else { offset };
-            (level - place).length_squared()
+        let rise = if rise.abs() < RISE * spacing { 0.0 } else { rise };
+        let room = Vec4::splat(ROOM * ROOM * spacing * spacing - rise * rise);
+        let (along, across) = (Vec4::splat(x.dot(offset)), Vec4::splat(y.dot(offset)));
+        let free = |k: usize| {
+            let (u, v) = (ways_x[k] - along, ways_y[k] - across);
+            (u * u + v * v).cmpgt(room).bitmask()
         };
-        if seen.iter().all(|(offset, _)| away(*offset) > room) {
-            found[count] = Some(e.position + place);
-            count += 1;
-            if count == found.len() {
-                break;
-            }
+        open &= free(0) | free(1) << 4;
+        if open == 0 {
+            return [None; 2];
         }
     }
-    found
+    let mut next = || {
+        let k = (open != 0).then(|| open.trailing_zeros() as usize)?;
+        open &= open - 1;
+        Some(e.position + ways_x[k / 4][k % 4] * x + ways_y[k / 4][k % 4] * y)
+    };
+    [next(), next()]
 }
 
 /// The middle of a step in the relief of a mold that no surfel covers: between a surfel and one of the same side above or below it.
