@@ -66,7 +66,8 @@ pub const CASES: &[Case] = &[
     Case { name: "mesh-100k", model: "surface", measure: mesh },
     Case { name: "surfels-100k", model: "surface", measure: surfels },
     Case { name: "surfels-sheet", model: "surface", measure: surfels_of_a_sheet },
-    Case { name: "detail-53k", model: "surface", measure: detail },
+    Case { name: "detail-53k", model: "surface", measure: || detail(53_000) },
+    Case { name: "detail-106k", model: "surface", measure: || detail(106_000) },
     Case { name: "neighbors-100k", model: "neighbors", measure: neighbors },
     Case { name: "render-20k", model: "render", measure: pictures },
 ];
@@ -316,10 +317,10 @@ fn surfels_of_a_sheet() -> Result<Measured> {
     frames(poster_with("{ count = 240000 }")?)
 }
 
-/// Frames of a detail surface of 53,000 surfels on 600 points that flow.
-fn detail() -> Result<Measured> {
+/// Frames of a detail surface of so many surfels on 512 points that flow.
+fn detail(count: usize) -> Result<Measured> {
     let matter = "young = 1e4, poisson = 0.3, density = 1000, creep = 20, viscosity = 5";
-    frames(cube_of(matter, 8, "explicit", r#"{ kind = "detail", count = 53000 }"#)?)
+    frames(cube_of(matter, 8, "explicit", &format!(r#"{{ kind = "detail", count = {count} }}"#))?)
 }
 
 /// Frames of a world that stands still; what is counted are surfels.
