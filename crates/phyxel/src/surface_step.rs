@@ -65,8 +65,8 @@ impl World {
                 velocities: &velocities[range.clone()],
                 gradients: &self.scratch.gradients[range],
             };
-            carrier.update(points.positions, points.rest_positions, points.gradients, &mut solid[b]);
             if self.flowing.follows_solid(b as u32) {
+                carrier.update(points.positions, points.rest_positions, points.gradients, &mut solid[b]);
                 carrier.write_velocities(points.positions, points.velocities, &mut solid[b]);
             }
             if let Some(skin) = &mut surface.skin {

@@ -313,7 +313,8 @@ impl FlowingSurface {
 
     /// The farthest that a point of a detail surface has moved since the last update [spacings].
     pub fn travel(&self, points: &Points) -> f64 {
-        if self.joined.iter().all(|j| j.detail == 0) {
+        // What is all solid is carried from where it became so, however far that is.
+        if self.joined.iter().all(|j| j.detail == 0) || !self.anchors.is_empty() {
             return 0.0;
         }
         let detailed = |body: u32| self.joined.iter().any(|j| j.body == body && j.detail != 0);
