@@ -128,7 +128,7 @@ impl Breaks {
     }
 
     /// Where the body ends, in the plane across `normal`.
-    fn outline(&self, place: DVec3, normal: DVec3) -> Option<Border> {
+    pub(super) fn outline(&self, place: DVec3, normal: DVec3) -> Option<Border> {
         let (distance, outward) = self.shape.distance_normal(place);
         let flat = outward - normal * normal.dot(outward);
         let way = -distance / flat.length();
@@ -136,7 +136,7 @@ impl Breaks {
     }
 
     /// The color of the surface of the whole body nearest to a place.
-    fn color_near(&self, place: DVec3) -> [u8; 3] {
+    pub(super) fn color_near(&self, place: DVec3) -> [u8; 3] {
         let nearest = self.skin.nearest(place);
         nearest.and_then(|(s, _)| self.whole.rest().colors.get(s).copied()).unwrap_or([128; 3])
     }

@@ -2,7 +2,7 @@
 //!
 //! Which points are linked is told by the model. Around each place the links that are left make groups of points (`local.rs`); the place
 //! belongs to one of them. Where the borders of groups meet the skin, surfels are cut in two, each part for its own side (`skin.rs`). Along
-//! the borders inside the body lie two faces, back to back (`faces.rs`). Each surfel is carried by points of its own group alone. So nothing
+//! the borders inside the body lie two faces, back to back (`faces.rs`), and where a crack ends there is a plate across it (`tips.rs`). Each surfel is carried by points of its own group alone. So nothing
 //! moves when a bond breaks: what is new shows when the sides go apart, and they fit together exactly. A crack that ends in the
 //! body opens too, because groups are made of what is near.
 //!
@@ -11,6 +11,9 @@
 mod faces;
 mod local;
 mod skin;
+#[cfg(test)]
+mod tests;
+mod tips;
 
 use super::displacement::Falloff;
 use super::flowing::spacing_of;
@@ -180,6 +183,7 @@ impl Breaks {
             added.extend(parts);
         }
         added.extend(self.faces());
+        added.extend(self.tips());
         for part in added {
             let s = surfels.len();
             surfels.positions.push(Vec3::ZERO);
