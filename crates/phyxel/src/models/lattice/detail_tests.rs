@@ -112,12 +112,12 @@ fn a_painted_bar_that_is_pulled_apart_is_closed_at_both_ends() {
     let half_axis = end.axes_u.iter().map(|u| u.length()).sum::<f32>() / end.len() as f32;
     let holes = |surfels: &Surfels| seen_through(surfels, 20, 0.5 * half_axis).len();
     // Some pixels at the sharp edges of a box count as holes; an open end would have hundreds.
-    assert!(holes(&start) < 60 && holes(&end) < holes(&start) + 80, "{} {}", holes(&start), holes(&end));
+    assert!(holes(&start) < 100 && holes(&end) < holes(&start) + 80, "{} {}", holes(&start), holes(&end));
     // Nothing hangs between the ends: all surfels are beside matter.
     let grid = crate::neighbors::Grid::new(&world.points.positions, 0.016);
     let off = end.positions.iter().map(|p| grid.nearest(p.as_dvec3()).map_or(1.0, |n| n.1.sqrt()));
     let farthest = off.fold(0.0, f64::max);
-    assert!(farthest < 1.5 * 0.016, "{}", farthest / 0.016);
+    assert!(farthest < 2.0 * 0.016, "{}", farthest / 0.016);
 }
 
 #[test]
