@@ -72,15 +72,15 @@ const CUT: f64 = 0.03;
 #[test]
 fn what_does_not_break_keeps_its_carrier_to_the_bit() {
     let mut bar = Bar::new();
-    let before = bar.moved(|p| turned(p));
+    let before = bar.moved(turned);
     bar.cut(CUT, |_| false);
-    let after = bar.moved(|p| turned(p));
+    let after = bar.moved(turned);
     assert!(before.positions == after.positions && before.axes_u == after.axes_u && before.colors == after.colors);
     // A single link that breaks opens nothing.
     let (i, j) = (0, bar.breaks.links.pairs.of(0).next().unwrap());
     let Bar { breaks, carrier, .. } = &mut bar;
     breaks.follow(carrier, |a, b| [a.min(b), a.max(b)] == [i.min(j), i.max(j)]);
-    assert_eq!(bar.moved(|p| turned(p)).len(), before.len());
+    assert_eq!(bar.moved(turned).len(), before.len());
 }
 
 #[test]
