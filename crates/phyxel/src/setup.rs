@@ -8,7 +8,7 @@ mod shell;
 mod skin;
 
 use declared::{add_force, add_pin, add_probe, awaited};
-use lattice::{add_lattice, add_lattice_contact, shared_sites};
+use lattice::{add_lattice, add_lattice_contact, breaks, shared_sites};
 use remarks::{describe_buried, describe_flat, describe_overlap, describe_rough};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
@@ -507,12 +507,13 @@ fn bind(
     // Liquids have nothing that could carry surfels.
     let liquid = spec.phase == crate::scene::Phase::Liquid && spec.surface.kind == SurfaceKind::Surfels;
     let mesh = spec.dimensions == 3 && (spec.surface.kind == SurfaceKind::Mesh || liquid);
+    let breaks = carrier.as_ref().and_then(|carrier| breaks(carrier, (body, spec), &sampled.surface, points));
     let visible = spec.surface.kind != SurfaceKind::None;
     let manner = Manner {
         detail: matches!(spec.surface.kind, SurfaceKind::Detail | SurfaceKind::Skin),
         inner: spec.surface.inner,
     };
-    Surface { carrier, skin, visible, mesh, molten: spec.surface.molten, manner, paint, vertices: 0 }
+    Surface { carrier, breaks, skin, visible, mesh, molten: spec.surface.molten, manner, paint, vertices: 0 }
 }
 
 /// Moves surfels from the body's frame to the world.

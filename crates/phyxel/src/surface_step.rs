@@ -21,7 +21,13 @@ const FLOWED: f32 = 1e-3;
 impl World {
     /// Whether the surface of a body follows its flow, not its rest shape alone.
     pub(crate) fn surface_flows(&self, b: usize) -> bool {
-        self.flow.manages(b) || (self.embedded.manages(b) && self.surfaces[b].manner.detail)
+        let detail = self.surfaces[b].manner.detail;
+        self.flow.manages(b) || (detail && (self.embedded.manages(b) || self.lattice_flows(b)))
+    }
+
+    /// Whether a lattice melts or has melted, so that its surface follows its flow.
+    fn lattice_flows(&self, b: usize) -> bool {
+        self.surfaces[b].carrier.is_some() && (self.flowing.has(b as u32) || self.lattice.has_melted(b))
     }
 
     /// Brings detail surfaces up to now within a frame that ends at `target` [s], where matter is fast: one that is carried over many
@@ -36,6 +42,7 @@ impl World {
         }
         if self.flowing.travel(&self.points) > TRAVEL {
             self.update_gradients();
+            self.lattice.write_deformations(&self.points, &mut self.scratch.gradients);
             self.follow_flow();
         }
     }
@@ -115,12 +122,13 @@ impl World {
         let plastic = &self.scratch.fields.plastic;
         let flows = |i: usize| match self.embedded.manages(self.points.bodies[i] as usize) {
             true => plastic.get(i).is_some_and(|p| *p > FLOWED),
-            false => self.flow.is_melted(i),
+            false => self.flow.is_melted(i) || self.lattice.is_melted(i),
         };
         (0..self.points.len()).map(|i| f32::from(u8::from(flows(i)))).collect()
     }
 
-    /// The piece of each point: those of the flow, and of embedded bodies those that lie close together.
+    /// The piece of each point: those of the flow, of embedded bodies those that lie close together, of lattices that have melted those that
+    /// bonds or, where they are liquid, nearness make.
     fn pieces_of_points(&self) -> Vec<u32> {
         let mut labels: Vec<u32> = (0..self.points.len() as u32).collect();
         let known = self.flow.labels();
@@ -139,6 +147,11 @@ impl World {
             for i in range.clone() {
                 labels[i] = range.start as u32 + groups.lowest((i - range.start) as u32);
             }
+        }
+        for (b, body) in self.bodies.iter().enumerate().filter(|(b, _)| self.surface_flows(*b)) {
+            let Some(mut groups) = self.lattice.grouped(b) else { continue };
+            let first = body.range.start as u32;
+            body.range.clone().for_each(|i| labels[i] = first + groups.lowest(i as u32 - first));
         }
         labels
     }

@@ -25,7 +25,7 @@ use crate::pins::Pin;
 use crate::points::Points;
 use crate::run::Rescue;
 use crate::scene::Scene;
-use crate::surface::{Carrier, Carriers, FlowingSurface, IsoSurface, Manner, Skin, velocities_among};
+use crate::surface::{Breaks, Carrier, Carriers, FlowingSurface, IsoSurface, Manner, Skin, velocities_among};
 use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -123,6 +123,8 @@ pub(crate) type Painting = Box<dyn Fn(Vec3) -> [u8; 3] + Send + Sync>;
 pub(crate) struct Surface {
     /// Binds rest surfels to points; None: the points are drawn, or nothing.
     pub carrier: Option<Carrier>,
+    /// Opens these where a lattice breaks; None: it does not.
+    pub breaks: Option<Box<Breaks>>,
     /// The mesh that rides on its points and opens at cracks.
     pub skin: Option<Skin>,
     /// Whether anything is drawn.
@@ -420,10 +422,14 @@ impl World {
                     None => skin.draw(mesh, body.color, surfels),
                 }
                 *vertices = mesh.positions.len();
-            } else if let Some(carrier) = &mut self.surfaces[b].carrier {
+            } else if let Surface { carrier: Some(carrier), breaks, .. } = &mut self.surfaces[b] {
                 let range = body.range.clone();
                 let discs: Vec<Disc> = self.shells.cracks(b).iter().map(|piece| piece.disc).collect();
                 carrier.cut(&discs, &self.points.rest_positions[range.clone()]);
+                if let Some(breaks) = breaks {
+                    breaks.follow(carrier, |i, j| self.lattice.is_broken([range.start + i, range.start + j]));
+                    out.bodies[b].surfels.colors.clear();
+                }
                 carrier.update(
                     &self.points.positions[range.clone()],
                     &self.points.rest_positions[range.clone()],

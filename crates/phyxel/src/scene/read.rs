@@ -254,15 +254,9 @@ fn read_surface(body: &Table, model: ModelKind) -> Result<SurfaceSpec> {
         let fault = table.fault_of("kind", "a mesh is drawn around the points of lattices and embedded bodies only");
         return Err(fault.hint("\"skin\" is made of the triangles of the shape").into());
     }
-    if kind == SurfaceKind::Detail && !matches!(model, ModelKind::Mls | ModelKind::Embedded) {
-        let fault = table.fault_of("kind", "only bodies of the models \"mls\" and \"embedded\" have a detail surface");
-        let hint = match model {
-            ModelKind::Lattice => {
-                "\"mesh\" follows lattices that melt or break, \"surfels\" keeps every detail of those that stay whole"
-            }
-            _ => "\"skin\" opens where a shell tears",
-        };
-        return Err(fault.hint(hint).into());
+    if kind == SurfaceKind::Detail && model == ModelKind::Shell {
+        let fault = table.fault_of("kind", "a shell has no detail surface");
+        return Err(fault.hint("\"skin\" opens where a shell tears").into());
     }
     let molten = table.maybe_color("molten")?;
     if molten.is_some() && (kind != SurfaceKind::Mesh || model != ModelKind::Lattice) {

@@ -1,8 +1,7 @@
 //! Lattices: one spacing for all of a scene, and particles in the sites inside each shape.
 
-use super::skin::lattice_skin;
-use super::{Sampled, colored_surfels, find_regions};
-use crate::Result;
+use super::skin::{lattice_skin, may_flow};
+use super::{Sampled, becomes, colored_surfels, find_regions, painted_surfels};
 use crate::body::Body;
 use crate::contact::{Bodies, ContactSurface, GrainKind};
 use crate::geometry::{Built, Files, Placed, Pose, ShapeLibrary, build};
@@ -10,7 +9,9 @@ use crate::models::lattice::{LatticeBody, Sites, measure, sample};
 use crate::neighbors::cell_order;
 use crate::points::Points;
 use crate::sampling::paint_of;
-use crate::scene::{EventAction, EventSpec, ModelKind, Phase, Scene, SurfaceKind};
+use crate::scene::{BodySpec, EventAction, EventSpec, LatticeSpec, MaterialSpec, ModelKind, Phase, Scene, SurfaceKind};
+use crate::surface::{Breaks, Carrier};
+use crate::{Diagnostic, Result};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -83,9 +84,14 @@ pub(super) fn add_lattice(
     let places: Vec<DVec3> = order.iter().map(|&k| found[k as usize]).collect();
     let paint = || built.mesh.as_deref().map_or(Vec::new(), |mesh| paint_of(mesh, &places));
     let regions = find_regions(b, scene, range.clone(), points, &paint)?;
-    let drawn = spec.surface.kind == SurfaceKind::Surfels && sites.dimensions == 3 && spec.phase == Phase::Solid;
+    check_detail(b, scene)?;
     let seed = scene.seed.wrapping_add(b as u64);
-    let surfels = drawn.then(|| colored_surfels(built, spec.surface.count, spec.color, seed));
+    let surfels = match spec.surface.kind {
+        _ if sites.dimensions == 2 || spec.phase == Phase::Liquid => None,
+        SurfaceKind::Surfels => Some(colored_surfels(built, spec.surface.count, spec.color, seed)),
+        SurfaceKind::Detail => Some(painted_surfels(built, spec, seed)),
+        _ => None,
+    };
     let surface = ContactSurface::Solid(Arc::new(Placed::new(built.shape.clone(), pose)));
     let body = Body {
         name: spec.name.clone(),
@@ -105,4 +111,43 @@ pub(super) fn add_lattice(
         liquid: spec.phase == Phase::Liquid,
     };
     Ok((body, Sampled { patches: Vec::new(), surfels, skin: lattice_skin(b, scene, built)?, pose, surface }, lattice))
+}
+
+/// Refuses a detail surface where nothing could carry it.
+fn check_detail(b: usize, scene: &Scene) -> Result<()> {
+    let spec = &scene.bodies[b];
+    let breaks = |m: &MaterialSpec| m.lattice.is_some_and(|l| l.break_strain.is_some());
+    let (does, follows) = if spec.dimensions == 2 {
+        ("lies in the plane", "points")
+    } else if spec.phase == Phase::Liquid {
+        ("is liquid from the start", "mesh")
+    } else if becomes(scene, spec, |m| m.lattice.is_some_and(|l| l.yield_bound < LatticeSpec::PLASTIC)) {
+        ("yields", "mesh")
+    } else if may_flow(scene, spec) && becomes(scene, spec, breaks) {
+        ("melts and breaks", "mesh")
+    } else {
+        return Ok(());
+    };
+    if spec.surface.kind != SurfaceKind::Detail {
+        return Ok(());
+    }
+    let what = format!("the body '{}' {does}, which a detail surface of a lattice cannot follow", spec.name);
+    let fault = Diagnostic::new(what).key(format!("body[{b}].surface.kind"));
+    Err(fault.expected("a solid in space").hint(format!("\"{follows}\" shows such matter")).into())
+}
+
+/// What opens the surfels of a lattice where it breaks; None: they stay whole.
+pub(super) fn breaks(
+    carrier: &Carrier,
+    (body, spec): (&Body, &BodySpec),
+    surface: &ContactSurface,
+    points: &Points,
+) -> Option<Box<Breaks>> {
+    let ContactSurface::Solid(shape) = surface else { return None };
+    if spec.model != ModelKind::Lattice || spec.surface.kind != SurfaceKind::Detail {
+        return None;
+    }
+    let rest = &points.rest_positions[body.range.clone()];
+    let spacing = points.spacings[body.range.start];
+    Some(Box::new(Breaks::new(carrier, shape.clone(), rest, spacing, spec.surface.inner)))
 }

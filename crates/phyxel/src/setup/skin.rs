@@ -12,7 +12,7 @@ use crate::{Diagnostic, Result};
 use glam::DVec3;
 
 /// Whether a body melts or flows at any time.
-fn may_flow(scene: &Scene, spec: &BodySpec) -> bool {
+pub(super) fn may_flow(scene: &Scene, spec: &BodySpec) -> bool {
     let melts = |action: &EventAction| matches!(action, EventAction::Melt(name) if *name == spec.name);
     becomes(scene, spec, |m| m.flows() || m.can_melt()) || scene.events.iter().any(|e| melts(&e.action))
 }

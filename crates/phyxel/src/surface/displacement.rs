@@ -36,7 +36,7 @@ pub enum Falloff {
 
 impl Falloff {
     /// Weight at a squared distance in squared radii, below 1.
-    fn weight(self, r2: f64) -> f64 {
+    pub(super) fn weight(self, r2: f64) -> f64 {
         match self {
             Self::Fading => (-r2).exp() - (-1f64).exp(),
             Self::Gaussian => (-r2).exp(),

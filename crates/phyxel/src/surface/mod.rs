@@ -1,6 +1,7 @@
 //! The drawn surface: surfels carried by the points. Physics never reads it.
 
 mod boundary;
+mod breaks;
 mod closed;
 mod cut;
 mod displacement;
@@ -20,6 +21,7 @@ mod velocities;
 mod views;
 
 pub use boundary::{anisotropy, exposure};
+pub use breaks::Breaks;
 pub use closed::seen_through;
 pub use displacement::{Carrier, Falloff};
 pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Least, Manner, Mold, Paint, Span, Stain, Worn};

@@ -33,6 +33,8 @@ mod vicinity;
 mod volume;
 
 #[cfg(test)]
+mod detail_tests;
+#[cfg(test)]
 mod fracture_tests;
 #[cfg(test)]
 mod grain_tests;

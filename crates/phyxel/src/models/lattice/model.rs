@@ -289,15 +289,36 @@ impl LatticeModel {
         }
     }
 
-    /// Number of connected pieces of a body of the world; None when it is no lattice. Solid particles hang together by bonds, liquid ones
-    /// by nearness; single particles count.
+    /// Whether two points of the table, of matter that can break, are not bound to each other.
+    pub(crate) fn is_broken(&self, points: [usize; 2]) -> bool {
+        let [Ok(i), Ok(j)] = points.map(|p| self.particles.members.binary_search(&(p as u32))) else { return false };
+        let brittle = self.matters[self.particles.kinds[i] as usize].break_strain < f64::INFINITY;
+        brittle && !self.bonds.joins(i, j)
+    }
+
+    /// Whether any particle of a body of the world is not wholly solid.
+    pub(crate) fn has_melted(&self, body: usize) -> bool {
+        let own = self.part(body).map(|part| &self.particles.phases[self.parts[part].1.clone()]);
+        own.is_some_and(|phases| phases.iter().any(|p| *p != Phase::Solid))
+    }
+
+    /// Whether a point of the table flows or begins to; false when it belongs to no lattice.
+    pub(crate) fn is_melted(&self, point: usize) -> bool {
+        let place = self.particles.members.binary_search(&(point as u32));
+        place.is_ok_and(|k| matches!(self.particles.phases[k], Phase::Melting | Phase::Liquid))
+    }
+
+    /// Number of connected pieces of a body of the world; None when it is no lattice. Single particles count.
     pub fn count_pieces(&self, body: usize) -> Option<usize> {
+        self.grouped(body).map(|groups| groups.count())
+    }
+
+    /// The connected pieces of a body of the world; None when it is no lattice. Solid particles hang together by bonds, liquid ones by
+    /// nearness.
+    pub(crate) fn grouped(&self, body: usize) -> Option<Groups> {
         let range = self.parts[self.part(body)?].1.clone();
         let reach = JOINED * self.sites.as_ref()?.spacing;
         let near = Neighborhoods::within_radius(&self.particles.positions[range.clone()], reach);
-        if !self.has_bound() {
-            return Some(crate::measure::count_pieces(range.len(), |i| near.of(i)));
-        }
         let mut groups = Groups::new(range.len());
         for i in range.clone() {
             let own = i - range.start;
@@ -308,7 +329,7 @@ impl LatticeModel {
                 near.of(own).for_each(|j| groups.unite(own as u32, j as u32));
             }
         }
-        Some(groups.count())
+        Some(groups)
     }
 }
 

@@ -137,7 +137,7 @@ pub(in crate::scene) static SURFACE: Section = section(
                 choice("fibers", "nodes and fibers of a shell, as discs and strings"),
                 choice(
                     "detail",
-                    "small ellipses that keep every detail while matter flows, and give it up only where it parts or fuses",
+                    "small ellipses that keep every detail while matter flows, and give it up only where it parts or fuses; those of a lattice that breaks open at its cracks",
                 ),
                 choice(
                     "skin",
