@@ -29,7 +29,7 @@ const SMOOTH: f64 = 0.9;
 /// Density at the surface.
 pub(super) const ISO: f32 = 0.5;
 /// Farthest that surface is from all points, where an echo is nearer [spacings]: echoes in a thin wall must not be seen beyond it.
-const BACKED: f32 = 1.5;
+const BACKED: f32 = 1.8;
 /// Edge of the cells that share lists of what is near [surfel spacings], and its bounds [radii of the largest kernel].
 const SHARED: f32 = 4.0;
 const CELL: (f32, f32) = (0.06, 0.25);

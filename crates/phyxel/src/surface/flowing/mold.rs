@@ -23,18 +23,20 @@ const CORNER: f64 = 0.7;
 /// Surfels nearer than this may be drawn to the wall [spacings].
 const WETTING: f64 = 0.8;
 /// Surfels of points farther from all molds than this are not asked [spacings].
-const ASKED: f64 = WALL + WETTING;
+const ASKED: f64 = WALL + CALM_WETTING;
 /// Farthest that a surfel inside a mold is led out [spacings].
 const FARTHEST: f64 = 1.5;
 /// A surfel on the wall stays there down to this density; others come from `ISO` on.
 const KEPT: f32 = 0.46;
 /// Points do not fit everywhere, and dents would be left. At a mold that stands still what faces it is drawn to it from this density on, and stays
 /// down to it, if the wall is filled at the distance `BESIDE` [spacings] on nearly all sides, of eight. ...
-const PRESSED: f32 = 0.1;
+const PRESSED: f32 = 0.02;
 const BESIDE: f32 = 1.2;
 const SIDES: usize = 6;
-/// ... Matter slower than this [spacings per second] has come as near to the wall as its points can: there the density `PRESSED` will do beside too.
+/// ... Matter slower than this [spacings per second] has come as near to the wall as its points can: there that density will do beside.
 const CALM: f32 = 2.0;
+const CALM_BESIDE: f32 = 0.1;
+const CALM_WETTING: f64 = 1.4;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
@@ -149,7 +151,7 @@ impl FlowingSurface {
                 return;
             }
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
-            let beside = Some(if is_calm(s, h) { PRESSED } else { KEPT });
+            let (beside, wetting) = if is_calm(s, h) { (CALM_BESIDE, CALM_WETTING) } else { (KEPT, WETTING) };
             if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], lists) >= KEPT {
                 e.contact = 1.0;
                 // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
@@ -164,7 +166,7 @@ impl FlowingSurface {
             let mut order: [Option<Known>; MOST_MOLDS] = [None; MOST_MOLDS];
             for (k, mold) in molds.iter().enumerate().filter(|(k, _)| s.walls[*k][h] < ASKED * s.spacings[h]) {
                 // Nothing is drawn there from farther away.
-                if mold.is_beyond(place, WETTING * s.spacings[h]) {
+                if mold.is_beyond(place, wetting * s.spacings[h]) {
                     continue;
                 }
                 let (distance, normal) = (mold.probe)(place);
@@ -185,7 +187,7 @@ impl FlowingSurface {
                 };
                 if n == 0 || distance < 0.0 {
                     let now = (distance, normal);
-                    let touch = press(e, (mold, now), (s.spacings[h], beside), (&s.field, s.labels[h]), lists);
+                    let touch = press(e, (mold, now), (s.spacings[h], beside, wetting), (&s.field, s.labels[h]), lists);
                     if touch >= 1.0 && contact < 1.0 {
                         e.take_color(mold);
                     }
@@ -215,7 +217,7 @@ impl FlowingSurface {
         let s = &self.scratch;
         let (a, label) = (s.spacings[host], s.labels[host]);
         let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
-        let calm = is_calm(s, host).then_some(PRESSED);
+        let calm = is_calm(s, host).then_some(CALM_BESIDE);
         let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
         for k in (0..molds.len()).filter(near) {
             let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
@@ -276,19 +278,19 @@ struct Known {
 fn press(
     e: &mut Element,
     (mold, (distance, normal)): (&Mold, (f64, DVec3)),
-    (spacing, beside): (f64, Option<f32>),
+    (spacing, beside, wetting): (f64, f32, f64),
     (field, label): (&Field, u32),
     lists: &mut Near,
 ) -> f32 {
     let p = e.position.as_dvec3();
-    if distance > WETTING * spacing || distance < -FARTHEST * spacing {
+    if distance > wetting * spacing || distance < -FARTHEST * spacing {
         return 0.0;
     }
     let Some((wall, outward)) = lead(mold, p, (distance, normal), FARTHEST * spacing) else { return 0.0 };
     let touches = e.contact > 0.0;
     let faces = e.normal.dot(-outward.as_vec3()) > FACING;
     let least = if touches { KEPT } else { ISO };
-    let beside = beside.filter(|_| mold.still && (touches || faces));
+    let beside = (mold.still && (touches || faces)).then_some(beside);
     let density = |p: Vec3| field.density_at(p, label, lists);
     let filled = (touches || faces || distance < 0.0) && is_filled((wall, outward), spacing, (least, beside), density);
     if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
