@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 
 /// Sides from which the surface is looked at.
 const VIEWS: usize = 200;
+/// The same once most plates are there: other sides.
+const VIEWS_AGAIN: usize = 233;
 /// Width of a pixel, how far the mesh is set back, and how far before all that faces the eye something is seen from behind [surfel spacings].
 const PIXEL: f32 = 0.4;
 const BACK: f64 = 0.25;
@@ -50,19 +52,25 @@ pub(super) fn plates(surfels: &Surfels, spacing: f32) -> Vec<Plate> {
         let t = mesh.triangles[t as usize];
         [0, 1, 2].map(|k| (t[k].min(t[(k + 1) % 3]), t[k].max(t[(k + 1) % 3])))
     };
-    let open: BTreeSet<(u32, u32)> = shown(&own, spacing, &all, &asked).into_iter().flat_map(sides).collect();
-    let beside = asked.into_iter().filter(|&t| sides(t).iter().any(|side| open.contains(side)));
-    beside.filter_map(|t| all[t as usize]).filter(|p| p.is_behind(&own, &grid, spacing)).collect()
+    let open: BTreeSet<(u32, u32)> = shown(VIEWS, &own, spacing, &all, &asked).into_iter().flat_map(sides).collect();
+    let beside = asked.iter().filter(|&&t| sides(t).iter().any(|side| open.contains(side)));
+    let behind = beside.filter_map(|&t| all[t as usize]).filter(|p| p.is_behind(&own, &grid, spacing));
+    let mut found: Vec<Plate> = behind.collect();
+    // Few slits are left, from other sides or where no plate is behind all surfels: these are closed even where the plate shows.
+    let closed: Vec<Plate> = own.iter().chain(&found).copied().collect();
+    let left = shown(VIEWS_AGAIN, &closed, spacing, &all, &asked);
+    found.extend(left.into_iter().filter_map(|t| all[t as usize]));
+    found
 }
 
-/// Those of the plates `asked` that are seen before all surfels from some side.
-fn shown(surfels: &[Plate], spacing: f32, plates: &[Option<Plate>], asked: &[u32]) -> BTreeSet<u32> {
+/// Those of the plates `asked` that are seen before all surfels from some of so many sides.
+fn shown(views: usize, surfels: &[Plate], spacing: f32, plates: &[Option<Plate>], asked: &[u32]) -> BTreeSet<u32> {
     let middle = surfels.iter().map(|s| s.position).sum::<Vec3>() / surfels.len().max(1) as f32;
     let reach = surfels.iter().fold(0f32, |m, s| m.max(s.position.distance(middle)));
     let pixel = (PIXEL * spacing).max(2.0 * reach / WIDEST as f32);
     let size = (2.0 * reach / pixel) as usize + 12;
     let one = |k: usize| {
-        let view = View { toward: spiral(k, VIEWS).as_vec3(), middle, pixel, size };
+        let view = View { toward: spiral(k, views).as_vec3(), middle, pixel, size };
         let mut fronts = vec![f32::NEG_INFINITY; size * size];
         let mut backs = fronts.clone();
         for surfel in surfels {
@@ -79,7 +87,7 @@ fn shown(surfels: &[Plate], spacing: f32, plates: &[Option<Plate>], asked: &[u32
         };
         asked.iter().copied().filter(is_seen).collect::<Vec<u32>>()
     };
-    (0..VIEWS).into_par_iter().flat_map_iter(one).collect()
+    (0..views).into_par_iter().flat_map_iter(one).collect()
 }
 
 impl Plate {
