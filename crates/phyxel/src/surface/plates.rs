@@ -15,8 +15,10 @@ use std::collections::BTreeSet;
 
 /// Sides from which the surface is looked at.
 const VIEWS: usize = 200;
-/// The same once most plates are there: other sides.
+/// Sides from which it is looked at once most plates are there, and how far before something must be seen then [surfel spacings]: through the whole
+/// matter, not over a step of its relief.
 const VIEWS_AGAIN: usize = 233;
+const DEEP: f32 = 8.0;
 /// Width of a pixel, how far the mesh is set back, and how far before all that faces the eye something is seen from behind [surfel spacings].
 const PIXEL: f32 = 0.4;
 const BACK: f64 = 0.25;
@@ -52,19 +54,27 @@ pub(super) fn plates(surfels: &Surfels, spacing: f32) -> Vec<Plate> {
         let t = mesh.triangles[t as usize];
         [0, 1, 2].map(|k| (t[k].min(t[(k + 1) % 3]), t[k].max(t[(k + 1) % 3])))
     };
-    let open: BTreeSet<(u32, u32)> = shown(VIEWS, &own, spacing, &all, &asked).into_iter().flat_map(sides).collect();
+    let open: BTreeSet<(u32, u32)> =
+        shown((VIEWS, BEFORE), &own, spacing, &all, &asked).into_iter().flat_map(sides).collect();
     let beside = asked.iter().filter(|&&t| sides(t).iter().any(|side| open.contains(side)));
     let behind = beside.filter_map(|&t| all[t as usize]).filter(|p| p.is_behind(&own, &grid, spacing));
     let mut found: Vec<Plate> = behind.collect();
-    // Few slits are left, from other sides or where no plate is behind all surfels: these are closed even where the plate shows.
+    // A few slits through which one sees the inside are left, from other sides or where no plate is behind all surfels: they are closed even
+    // where the plate shows.
     let closed: Vec<Plate> = own.iter().chain(&found).copied().collect();
-    let left = shown(VIEWS_AGAIN, &closed, spacing, &all, &asked);
+    let left = shown((VIEWS_AGAIN, DEEP), &closed, spacing, &all, &asked);
     found.extend(left.into_iter().filter_map(|t| all[t as usize]));
     found
 }
 
-/// Those of the plates `asked` that are seen before all surfels from some of so many sides.
-fn shown(views: usize, surfels: &[Plate], spacing: f32, plates: &[Option<Plate>], asked: &[u32]) -> BTreeSet<u32> {
+/// Those of the plates `asked` that are seen before all surfels from some of so many sides, by that way before what is behind [surfel spacings].
+fn shown(
+    (views, before): (usize, f32),
+    surfels: &[Plate],
+    spacing: f32,
+    plates: &[Option<Plate>],
+    asked: &[u32],
+) -> BTreeSet<u32> {
     let middle = surfels.iter().map(|s| s.position).sum::<Vec3>() / surfels.len().max(1) as f32;
     let reach = surfels.iter().fold(0f32, |m, s| m.max(s.position.distance(middle)));
     let pixel = (PIXEL * spacing).max(2.0 * reach / WIDEST as f32);
@@ -80,7 +90,7 @@ fn shown(views: usize, surfels: &[Plate], spacing: f32, plates: &[Option<Plate>]
         let is_seen = |t: &u32| {
             let mut seen = false;
             let mut look = |at: usize, depth: f32| {
-                seen |= depth > backs[at] && backs[at] > fronts[at] + BEFORE * spacing;
+                seen |= depth > backs[at] && backs[at] > fronts[at] + before * spacing;
             };
             plates[*t as usize].iter().for_each(|p| view.draw(p, &mut look));
             seen
