@@ -4,7 +4,7 @@ use crate::frame::BodyFrame;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
-use crate::surface::{Carried, Carriers, Coated, FlowPoints, Least, Mold, Paint, Span, Stain, Surfels, Worn};
+use crate::surface::{Carried, Carriers, Coated, FlowPoints, Mold, Paint, Rough, Span, Stain, Surfels, Worn};
 use crate::world::World;
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -95,13 +95,13 @@ impl World {
             let probe = move |p: DVec3| c.distance_normal(p);
             let least = move |p: DVec3| c.least_distance(p);
             let stain = move |p: DVec3| c.color(p).unwrap_or(spec.color);
-            (c.is_still(), probe, c.is_baked().then_some(least), spec.stain.then_some(stain))
+            (c.is_still(), probe, c.roughness().map(|more| (least, more)), spec.stain.then_some(stain))
         });
         let asked: Vec<_> = asked.collect();
-        let mold = asked.iter().map(|(still, probe, least, stain)| Mold {
+        let mold = asked.iter().map(|(still, probe, rough, stain)| Mold {
             probe,
             still: *still,
-            least: least.as_ref().map(|l| l as Least),
+            rough: rough.as_ref().map(|(least, more)| Rough { least, more: *more }),
             stain: stain.as_ref().map(|s| s as Stain),
         });
         let molds: Vec<Mold> = mold.collect();

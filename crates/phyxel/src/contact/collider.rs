@@ -188,9 +188,9 @@ impl Collider {
             _ => &*self.shape,
         }
     }
-    /// Whether there is a grid of its distance, see `bake`.
-    pub fn is_baked(&self) -> bool {
-        self.baked.is_some()
+    /// How much less than the distance `least_distance` is on average [m]; None if it is the distance itself.
+    pub fn roughness(&self) -> Option<f64> {
+        self.baked.as_ref().map(|baked| baked.roughness())
     }
     /// No more than that, sooner told where there is a grid, see `bake`.
     pub fn least_distance(&self, position: DVec3) -> f64 {

@@ -105,7 +105,12 @@ impl Baked {
     /// The least that the distance of the shape can be [m]: it changes by no more than the way, which is at most 0.87 cells from a place to
     /// the nodes around it on average.
     pub fn least_distance(&self, p: DVec3) -> f64 {
-        self.linear(p) - 0.9 * self.cell
+        self.linear(p) - self.roughness()
+    }
+
+    /// How much less than the distance `least_distance` is on average [m].
+    pub fn roughness(&self) -> f64 {
+        0.9 * self.cell
     }
 
     /// Distances at the nodes of a brick.

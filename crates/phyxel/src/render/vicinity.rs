@@ -37,6 +37,8 @@ const CHUNK: usize = 512;
 /// straight one.
 const INNER: f32 = 0.3;
 const BORDER: f32 = 0.6;
+/// Coverage below this part of the median is thin.
+const THIN: f32 = 0.75;
 /// How much less weight closes a sheet away from its borders: there a gap is one between splats, and no window.
 const INNER_CLOSED: f32 = 0.4;
 
@@ -134,7 +136,8 @@ impl Vicinity {
 
     /// Finds the weight of a closed surface from how densely its ellipses overlap: low for thin coverage, so that it has
     /// no holes; higher for dense coverage, so that borders are straight and do not grow. The median counts: a part that
-    /// is crowded for a while must not open the rest.
+    /// is crowded for a while must not open the rest. Where it is far thinner than that, away from borders, what is there
+    /// counts: new surface that covers itself better must not open the old one beside it.
     fn close(&mut self, surface: Range<usize>) {
         self.sorted.clear();
         self.sorted.extend_from_slice(&self.overlaps[surface.clone()]);
@@ -142,12 +145,19 @@ impl Vicinity {
             0..8 => 0.6,
             count => *self.sorted.select_nth_unstable_by(count / 2, f32::total_cmp).1,
         };
-        let grow = (1.75 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
-        let overlap = overlap * grow * grow;
-        let closed = CLOSED_SHARE * overlap * ((overlap - 0.5) / 0.8).clamp(0.12, 1.0);
-        self.grows[surface.clone()].fill(grow);
-        self.inverse_closed[surface].fill(1.0 / closed.max(0.02));
+        for i in surface {
+            let local = overlap.min(self.overlaps[i] / THIN);
+            let (grow, closed) = coverage(overlap + (1.0 - self.borders[i]) * (local - overlap));
+            (self.grows[i], self.inverse_closed[i]) = (grow, 1.0 / closed);
+        }
     }
+}
+
+/// How much larger ellipses with that mean summed weight are drawn, and the weight at which they count as closed.
+fn coverage(overlap: f32) -> (f32, f32) {
+    let grow = (1.75 / overlap.max(0.1)).sqrt().clamp(1.0, 1.6);
+    let overlap = overlap * grow * grow;
+    (grow, (CLOSED_SHARE * overlap * ((overlap - 0.5) / 0.8).clamp(0.12, 1.0)).max(0.02))
 }
 
 /// One splat looking at its neighbors.

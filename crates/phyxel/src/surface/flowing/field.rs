@@ -6,7 +6,8 @@
 //! a spacing beyond the outermost points, where the drawn surface of a solid lies too.
 //!
 //! Differs from [YT13]: the positions are smoothed only by what differs from their neighbors' shift, so that the surface
-//! does not shrink; lone points fade to balls by the weight of their neighborhood, not by a count, so that nothing jumps.
+//! does not shrink; lone points fade to balls by the weight of their neighborhood, not by a count, so that nothing jumps; points
+//! at the wall of a mold are balls too: ellipsoids would keep each finger of its rim one point wide.
 
 use super::near::{List, Near};
 use crate::linalg::{SymmetricEigen, outer};
@@ -139,10 +140,13 @@ impl Field {
             .with_min_len(CHUNK)
             .map(|i| shape(i, positions, &radii, labels, &near))
             .collect();
+        let mut round = vec![false; points.len()];
+        echoes.iter().for_each(|e| round[owner(e)] = true);
+        round.resize(positions.len(), true);
         let kernels: Vec<Kernel> = (0..positions.len())
             .into_par_iter()
             .with_min_len(CHUNK)
-            .map(|i| kernel(i, positions, spacings, labels, &shapes, &near))
+            .map(|i| kernel((i, round[i]), positions, spacings, labels, &shapes, &near))
             .collect();
         self.smoothed.clear();
         self.smoothed.extend(kernels.iter().map(|k| k.center));
@@ -277,6 +281,17 @@ impl Field {
         found
     }
 
+    /// Number of points of a piece around a place [m], each with the weight (1 - r²/radius²)³.
+    pub fn crowd(&self, p: DVec3, label: u32, radius: f64) -> f64 {
+        let mut sum = 0.0;
+        self.grid.for_each_within(p, radius, |j, r2| {
+            if self.owners[j] as usize == j && self.labels[j] == label {
+                sum += (1.0 - r2 / (radius * radius)).max(0.0).powi(3);
+            }
+        });
+        sum
+    }
+
     /// Whether there is matter of a piece at `p` (relative to `middle`), or hardly any.
     pub fn touches(&self, p: Vec3A, label: u32, near: &mut Near) -> bool {
         self.sample(p, &near.of(self, p, label).reaching).density > 0.05 * ISO
@@ -322,9 +337,9 @@ fn shape(i: usize, positions: &[DVec3], radii: &[f64], labels: &[u32], near: &Ne
     Shape { shift, scatter: second * (1.0 / sum) - outer(shift, shift), weight: sum }
 }
 
-/// How a point is smeared.
+/// How a point is smeared; `round`: alike in all directions.
 fn kernel(
-    i: usize,
+    (i, round): (usize, bool),
     positions: &[DVec3],
     spacings: &[f64],
     labels: &[u32],
@@ -347,8 +362,8 @@ fn kernel(
     // A uniform ball of neighbors has the scatter 0.15 radius² in every direction.
     let full = 0.15 * (NEAR * spacing) * (NEAR * spacing);
     let axis = |scatter: f64| {
-        let shaped = KERNEL * (scatter.max(0.0) / full).sqrt().clamp(AXES.0, AXES.1);
-        spacing * (LONE + company * (shaped - LONE))
+        let shaped = if round { 1.0 } else { (scatter.max(0.0) / full).sqrt().clamp(AXES.0, AXES.1) };
+        spacing * (LONE + company * (KERNEL * shaped - LONE))
     };
     let eigen = SymmetricEigen::new(own.scatter);
     let axes = eigen.values.to_array().map(axis);

@@ -30,6 +30,7 @@ mod near;
 mod order;
 mod paint;
 mod resample;
+mod room;
 mod state;
 mod stray;
 #[cfg(test)]
@@ -46,7 +47,7 @@ use coat::Coat;
 pub use coat::Worn;
 use field::{Echo, Field};
 use glam::{DVec3, Vec3};
-pub use mold::{Least, Mold, Probe, Stain};
+pub use mold::{Least, Mold, Probe, Rough, Stain};
 pub use paint::Paint;
 use paint::Surroundings;
 use rayon::prelude::*;

@@ -6,8 +6,9 @@
 //! its rim. Surfels take the way to the wall in steps, so that no crack opens at the front. While one touches, the implicit
 //! surface has no say over it; once the matter is solid the print is its detail and moves with it.
 
-use super::field::{Echo, Field, ISO};
+use super::field::{Echo, ISO};
 use super::near::Near;
+use super::room::Room;
 use super::{Element, FlowingSurface, NONE, Scratch};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
@@ -28,14 +29,8 @@ const ASKED: f64 = WALL + CALM_WETTING;
 const FARTHEST: f64 = 1.5;
 /// A surfel on the wall stays there down to this density; others come from `ISO` on.
 const KEPT: f32 = 0.46;
-/// Points do not fit everywhere, and dents would be left. At a mold that stands still what faces it is drawn to it from this density on, and stays
-/// down to it, if the wall is filled at the distance `BESIDE` [spacings] on nearly all sides, of eight. ...
-const PRESSED: f32 = 0.02;
-const BESIDE: f32 = 1.2;
-const SIDES: usize = 6;
-/// ... Matter slower than this [spacings per second] has come as near to the wall as its points can: there that density will do beside.
+/// Matter slower than this [spacings per second] has come as near to a wall as its points can: it is drawn to it from farther away [spacings].
 const CALM: f32 = 2.0;
-const CALM_BESIDE: f32 = 0.1;
 const CALM_WETTING: f64 = 1.4;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
@@ -59,6 +54,15 @@ pub type Probe<'a> = &'a (dyn Fn(DVec3) -> (f64, DVec3) + Sync);
 /// A lower bound of the distance of a mold at a place [m].
 pub type Least<'a> = &'a (dyn Fn(DVec3) -> f64 + Sync);
 
+/// What is quickly told of a distance.
+#[derive(Clone, Copy)]
+pub struct Rough<'a> {
+    /// No more than it.
+    pub least: Least<'a>,
+    /// How much more than that it is, about [m].
+    pub more: f64,
+}
+
 /// sRGB color of a mold next to a place [m].
 pub type Stain<'a> = &'a (dyn Fn(DVec3) -> [u8; 3] + Sync);
 
@@ -69,8 +73,8 @@ pub struct Mold<'a> {
     pub probe: Probe<'a>,
     /// Whether it is where it was at the last update.
     pub still: bool,
-    /// No more than the distance [m], told quickly; None: `probe` is quick itself.
-    pub least: Option<Least<'a>>,
+    /// The distance, roughly; None: `probe` is quick itself.
+    pub rough: Option<Rough<'a>>,
     /// The color that it leaves on what touches it; None: none.
     pub stain: Option<Stain<'a>>,
 }
@@ -78,7 +82,12 @@ pub struct Mold<'a> {
 impl Mold<'_> {
     /// Whether it is farther than that from a place [m], as far as is quickly told.
     fn is_beyond(&self, place: DVec3, way: f64) -> bool {
-        self.least.is_some_and(|least| least(place) > way)
+        self.rough.is_some_and(|rough| (rough.least)(place) > way)
+    }
+
+    /// About its signed distance at a place [m].
+    pub(super) fn about(&self, place: DVec3) -> f64 {
+        self.rough.map_or_else(|| (self.probe)(place).0, |rough| (rough.least)(place) + rough.more)
     }
 }
 
@@ -151,7 +160,8 @@ impl FlowingSurface {
                 return;
             }
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
-            let (beside, wetting) = if is_calm(s, h) { (CALM_BESIDE, CALM_WETTING) } else { (KEPT, WETTING) };
+            let wetting = if is_calm(s, h) { CALM_WETTING } else { WETTING };
+            let room = Room { field: &s.field, molds, label: s.labels[h], spacing: s.spacings[h] };
             if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], lists) >= KEPT {
                 e.contact = 1.0;
                 // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
@@ -187,7 +197,7 @@ impl FlowingSurface {
                 };
                 if n == 0 || distance < 0.0 {
                     let now = (distance, normal);
-                    let touch = press(e, (mold, now), (s.spacings[h], beside, wetting), (&s.field, s.labels[h]), lists);
+                    let touch = press(e, (mold, now), wetting, room, lists);
                     if touch >= 1.0 && contact < 1.0 {
                         e.take_color(mold);
                     }
@@ -197,9 +207,13 @@ impl FlowingSurface {
             }
             // Detail is pushed out of the mold; what lies on echoes would be a flake on a bare wall.
             *alive &= !(lost && contact == 0.0 && e.blend >= super::carry::GROWN);
-            // What the wall has shaped and matter has left again is nobody's detail.
-            e.stray |= u32::from(e.contact > 0.0 && contact == 0.0);
+            // What the wall has shaped and matter has left again is nobody's detail: new surface goes to the matter at once.
+            let left = e.contact > 0.0 && contact == 0.0;
+            e.stray |= u32::from(left);
             e.contact = contact;
+            if left && e.blend >= super::carry::GROWN {
+                *alive &= let_go(e, room, lists);
+            }
             e.grown |= u32::from(contact > 0.0);
         });
     }
@@ -217,7 +231,7 @@ impl FlowingSurface {
         let s = &self.scratch;
         let (a, label) = (s.spacings[host], s.labels[host]);
         let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
-        let calm = is_calm(s, host).then_some(CALM_BESIDE);
+        let room = Room { field: &s.field, molds, label, spacing: a };
         let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
         for k in (0..molds.len()).filter(near) {
             let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
@@ -225,10 +239,7 @@ impl FlowingSurface {
             if toward.is_some_and(|t| t.dot(-normal.as_vec3()) < FACING) {
                 continue;
             }
-            let density = |p: Vec3| s.field.density_at(p, label, lists);
-            if best.is_none_or(|b| moved < b.2)
-                && is_filled((p, normal), a, (ISO, calm.filter(|_| molds[k].still)), density)
-            {
+            if best.is_none_or(|b| moved < b.2) && room.is_filled((p, normal), ISO, molds[k].still, lists) {
                 best = Some((p, normal, moved, k));
             }
         }
@@ -274,14 +285,27 @@ struct Known {
     normal: DVec3,
 }
 
-/// Presses a surfel on a mold, of matter with a spacing [m], and that density beside dents; returns how much it touches, 0 ..= 1.
+/// Puts a surfel that has left a wall on the implicit surface; false if there is none near, or it lies in a mold.
+fn let_go(e: &mut Element, room: Room, lists: &mut Near) -> bool {
+    let Room { field, molds, label, spacing } = room;
+    let local = (e.position.as_dvec3() - field.middle).as_vec3a();
+    let Some(on) = field.project(local, label, spacing as f32, lists) else { return false };
+    e.position = Vec3::from(on.position) + field.middle.as_vec3();
+    (e.normal, e.host) = (on.normal.into(), on.nearest);
+    turn_axes(e);
+    let place = e.position.as_dvec3();
+    molds.iter().all(|m| m.is_beyond(place, 0.0) || (m.probe)(place).0 > -INSIDE * spacing)
+}
+
+/// Presses a surfel on a mold that is nearer than `wetting` [spacings]; returns how much it touches, 0 ..= 1.
 fn press(
     e: &mut Element,
     (mold, (distance, normal)): (&Mold, (f64, DVec3)),
-    (spacing, beside, wetting): (f64, f32, f64),
-    (field, label): (&Field, u32),
+    wetting: f64,
+    room: Room,
     lists: &mut Near,
 ) -> f32 {
+    let spacing = room.spacing;
     let p = e.position.as_dvec3();
     if distance > wetting * spacing || distance < -FARTHEST * spacing {
         return 0.0;
@@ -290,9 +314,8 @@ fn press(
     let touches = e.contact > 0.0;
     let faces = e.normal.dot(-outward.as_vec3()) > FACING;
     let least = if touches { KEPT } else { ISO };
-    let beside = (mold.still && (touches || faces)).then_some(beside);
-    let density = |p: Vec3| field.density_at(p, label, lists);
-    let filled = (touches || faces || distance < 0.0) && is_filled((wall, outward), spacing, (least, beside), density);
+    let dents = mold.still && (touches || faces);
+    let filled = (touches || faces || distance < 0.0) && room.is_filled((wall, outward), least, dents, lists);
     if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);
@@ -310,23 +333,6 @@ fn press(
     turn_axes(e);
     // Not yet on the wall: the implicit surface must not take it back.
     0.5
-}
-
-/// Whether matter fills a place on a wall [m]: it has the least density, or it is a dent, with that density beside it on nearly all sides (None:
-/// dents do not count).
-fn is_filled(
-    (wall, outward): (DVec3, DVec3),
-    spacing: f64,
-    (least, beside): (f32, Option<f32>),
-    mut density: impl FnMut(Vec3) -> f32,
-) -> bool {
-    let foot = wall.as_vec3();
-    let known = density(foot);
-    let Some(beside) = beside.filter(|_| (PRESSED..least).contains(&known)) else { return known >= least };
-    let (x, y) = outward.as_vec3().any_orthonormal_pair();
-    let (diagonal, other) = ((x + y).normalize(), (x - y).normalize());
-    let ways = [x, y, diagonal, other].into_iter().flat_map(|way| [way, -way]);
-    ways.filter(|way| density(foot + BESIDE * spacing as f32 * *way) >= beside).count() >= SIDES
 }
 
 /// The place on a mold next to `p`, and the mold's normal there; None if it is farther than `farthest` [m].

@@ -60,6 +60,7 @@ pub(super) struct Company {
 pub(super) struct Moved {
     /// [m].
     pub step: Vec3,
+    /// That of `step` by place: ellipses change as the places of their neighbors do.
     pub gradient: Mat3,
     /// How much surfels fade here, 0 ..= 1.
     pub flow: f32,
@@ -124,24 +125,29 @@ impl Motion {
             return Moved { step: Vec3::ZERO, gradient: Mat3::ZERO, flow: 1.0, host };
         };
         let (mut sum, mut flow) = (0f32, 0f32);
-        let [mut x, mut y, mut z, mut step] = [Vec3A::ZERO; 4];
+        let [mut x, mut y, mut z, mut step, mut slope] = [Vec3A::ZERO; 5];
         for &(k, r2) in near.iter().filter(|(k, _)| self.labels[*k as usize][0] == label) {
             let k = k as usize;
             let q2 = r2 * self.spots[k].w;
-            let w = (1.0 - q2) * (1.0 - q2) * (1.0 - q2);
+            let square = (1.0 - q2) * (1.0 - q2);
+            let w = square * (1.0 - q2);
             let away = local - Vec3A::from_vec4(self.spots[k]);
             let [gx, gy, gz, s] = self.maps[k];
+            let own = s + gx * away.x + gy * away.y + gz * away.z;
+            let change = (-6.0 * square * self.spots[k].w) * away;
             sum += w;
-            step += w * (s + gx * away.x + gy * away.y + gz * away.z);
-            (x, y, z) = (x + w * gx, y + w * gy, z + w * gz);
+            slope += change;
+            step += w * own;
+            (x, y, z) = (x + w * gx + change.x * own, y + w * gy + change.y * own, z + w * gz + change.z * own);
             if self.flow[k] > 0.0 {
                 flow = flow.max(self.flow[k] * ramp(q2.sqrt() * REACH as f32));
             }
         }
         if sum > 1e-6 {
             let part = 1.0 / sum;
-            let gradient = Mat3::from_cols((x * part).into(), (y * part).into(), (z * part).into());
-            return Moved { step: (step * part).into(), gradient, flow, host };
+            let step = step * part;
+            let [x, y, z] = [x - slope.x * step, y - slope.y * step, z - slope.z * step].map(|column| column * part);
+            return Moved { step: step.into(), gradient: Mat3::from_cols(x.into(), y.into(), z.into()), flow, host };
         }
         // Beyond the reach of all: with the nearest point and its surroundings.
         let away = local - Vec3A::from_vec4(self.spots[own]);
