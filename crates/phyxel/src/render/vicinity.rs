@@ -38,7 +38,7 @@ const CHUNK: usize = 512;
 const INNER: f32 = 0.3;
 const BORDER: f32 = 0.6;
 /// Coverage below this part of the median is thin.
-const THIN: f32 = 0.75;
+const THIN: f32 = 1.0;
 /// How much less weight closes a sheet away from its borders: there a gap is one between splats, and no window.
 const INNER_CLOSED: f32 = 0.4;
 

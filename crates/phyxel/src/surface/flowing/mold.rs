@@ -29,7 +29,7 @@ const ASKED: f64 = WALL + CALM_WETTING;
 const FARTHEST: f64 = 1.5;
 /// A surfel on the wall stays there down to this density; others come from `ISO` on.
 const KEPT: f32 = 0.46;
-/// Matter slower than this [spacings per second] has come as near to a wall as its points can: it is drawn to it from farther away [spacings].
+/// Matter slower than this [spacings per second] is calm, and drawn to a wall from farther away [spacings].
 const CALM: f32 = 2.0;
 const CALM_WETTING: f64 = 1.4;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
@@ -160,8 +160,8 @@ impl FlowingSurface {
                 return;
             }
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
-            let wetting = if is_calm(s, h) { CALM_WETTING } else { WETTING };
-            let room = Room { field: &s.field, molds, label: s.labels[h], spacing: s.spacings[h] };
+            let room = Room { field: &s.field, molds, label: s.labels[h], spacing: s.spacings[h], calm: is_calm(s, h) };
+            let wetting = if room.calm { CALM_WETTING } else { WETTING };
             if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], lists) >= KEPT {
                 e.contact = 1.0;
                 // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
@@ -197,7 +197,7 @@ impl FlowingSurface {
                 };
                 if n == 0 || distance < 0.0 {
                     let now = (distance, normal);
-                    let touch = press(e, (mold, now), wetting, room, lists);
+                    let touch = press(e, (mold, now), room, lists);
                     if touch >= 1.0 && contact < 1.0 {
                         e.take_color(mold);
                     }
@@ -231,7 +231,7 @@ impl FlowingSurface {
         let s = &self.scratch;
         let (a, label) = (s.spacings[host], s.labels[host]);
         let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
-        let room = Room { field: &s.field, molds, label, spacing: a };
+        let room = Room { field: &s.field, molds, label, spacing: a, calm: is_calm(s, host) };
         let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
         for k in (0..molds.len()).filter(near) {
             let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
@@ -287,7 +287,7 @@ struct Known {
 
 /// Puts a surfel that has left a wall on the implicit surface; false if there is none near, or it lies in a mold.
 fn let_go(e: &mut Element, room: Room, lists: &mut Near) -> bool {
-    let Room { field, molds, label, spacing } = room;
+    let Room { field, molds, label, spacing, .. } = room;
     let local = (e.position.as_dvec3() - field.middle).as_vec3a();
     let Some(on) = field.project(local, label, spacing as f32, lists) else { return false };
     e.position = Vec3::from(on.position) + field.middle.as_vec3();
@@ -297,16 +297,11 @@ fn let_go(e: &mut Element, room: Room, lists: &mut Near) -> bool {
     molds.iter().all(|m| m.is_beyond(place, 0.0) || (m.probe)(place).0 > -INSIDE * spacing)
 }
 
-/// Presses a surfel on a mold that is nearer than `wetting` [spacings]; returns how much it touches, 0 ..= 1.
-fn press(
-    e: &mut Element,
-    (mold, (distance, normal)): (&Mold, (f64, DVec3)),
-    wetting: f64,
-    room: Room,
-    lists: &mut Near,
-) -> f32 {
+/// Presses a surfel on a mold; returns how much it touches, 0 ..= 1.
+fn press(e: &mut Element, (mold, (distance, normal)): (&Mold, (f64, DVec3)), room: Room, lists: &mut Near) -> f32 {
     let spacing = room.spacing;
     let p = e.position.as_dvec3();
+    let wetting = if room.calm { CALM_WETTING } else { WETTING };
     if distance > wetting * spacing || distance < -FARTHEST * spacing {
         return 0.0;
     }

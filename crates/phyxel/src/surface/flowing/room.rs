@@ -7,7 +7,7 @@
 use super::field::{Field, ISO};
 use super::mold::Mold;
 use super::near::Near;
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 /// Below this density a place has no matter near, wherever points could be.
 const BARE: f32 = 0.02;
@@ -25,6 +25,11 @@ const FULL: f64 = 2.4;
 /// A dent has matter before it, at one of these distances from the wall [spacings]; beyond the rim of the matter there is none.
 const BEFORE: [f64; 3] = [0.4, 0.8, 1.2];
 
+/// Matter that has come to rest is as near to the wall as its points can be: there a dent is what has this density, too, at this distance
+/// [spacings] on so many of eight sides.
+const BESIDE: (f32, f32) = (0.1, 1.2);
+const SIDES: usize = 6;
+
 /// Matter of a piece between molds.
 #[derive(Clone, Copy)]
 pub(super) struct Room<'a> {
@@ -33,6 +38,8 @@ pub(super) struct Room<'a> {
     /// The piece, and the distance of its points [m].
     pub label: u32,
     pub spacing: f64,
+    /// Whether it hardly moves.
+    pub calm: bool,
 }
 
 impl Room<'_> {
@@ -43,7 +50,18 @@ impl Room<'_> {
         if known >= least || known < BARE || !dents {
             return known >= least;
         }
-        BEFORE.into_iter().any(|way| density(way * self.spacing) >= ISO) && self.occupied(wall) >= FULL
+        let before = BEFORE.into_iter().any(|way| density(way * self.spacing) >= ISO);
+        (before && self.occupied(wall) >= FULL)
+            || (self.calm && self.is_enclosed(wall.as_vec3(), outward.as_vec3(), lists))
+    }
+
+    /// Whether there is matter on nearly all sides of a place on a wall.
+    fn is_enclosed(&self, wall: Vec3, outward: Vec3, lists: &mut Near) -> bool {
+        let (x, y) = outward.any_orthonormal_pair();
+        let (diagonal, other) = ((x + y).normalize(), (x - y).normalize());
+        let (least, away) = (BESIDE.0, BESIDE.1 * self.spacing as f32);
+        let ways = [x, y, diagonal, other].into_iter().flat_map(|way| [way, -way]);
+        ways.filter(|way| self.field.density_at(wall + away * *way, self.label, lists) >= least).count() >= SIDES
     }
 
     /// Points per place where one could be, around a place [m]; 0 where none fits.
@@ -99,7 +117,7 @@ mod tests {
             // Filled above it, by one layer, and not at all.
             for (level, filled) in [(-3.0, true), (-5.0, true), (-8.0, false)] {
                 let field = poured(&molds, level);
-                let room = Room { field: &field, molds: &molds, label: 0, spacing: 1.0 };
+                let room = Room { field: &field, molds: &molds, label: 0, spacing: 1.0, calm: false };
                 let found = room.occupied(bottom);
                 assert_eq!(found >= FULL, filled, "{depth} deep, filled to {level}: {found}");
             }
@@ -111,7 +129,7 @@ mod tests {
         let wall = |p: DVec3| (p.x + 0.5, DVec3::X);
         let molds = mold(&wall);
         let field = poured(&molds, 0.0);
-        let room = Room { field: &field, molds: &molds, label: 0, spacing: 1.0 };
+        let room = Room { field: &field, molds: &molds, label: 0, spacing: 1.0, calm: false };
         let at = |y: f64| room.occupied(DVec3::new(-0.5, y, 0.0));
         // Without echoes the outermost points are smoothed inward by a little.
         assert!((2.6..3.4).contains(&at(-3.0)) && at(-1.0) > FULL, "{} {}", at(-3.0), at(-1.0));
