@@ -37,8 +37,6 @@ const CHUNK: usize = 512;
 /// straight one.
 const INNER: f32 = 0.3;
 const BORDER: f32 = 0.6;
-/// Coverage below this part of the median is thin.
-const THIN: f32 = 1.0;
 /// How much less weight closes a sheet away from its borders: there a gap is one between splats, and no window.
 const INNER_CLOSED: f32 = 0.4;
 
@@ -136,7 +134,7 @@ impl Vicinity {
 
     /// Finds the weight of a closed surface from how densely its ellipses overlap: low for thin coverage, so that it has
     /// no holes; higher for dense coverage, so that borders are straight and do not grow. The median counts: a part that
-    /// is crowded for a while must not open the rest. Where it is far thinner than that, away from borders, what is there
+    /// is crowded for a while must not open the rest. Where it is thinner than that, away from borders, what is there
     /// counts: new surface that covers itself better must not open the old one beside it.
     fn close(&mut self, surface: Range<usize>) {
         self.sorted.clear();
@@ -146,7 +144,7 @@ impl Vicinity {
             count => *self.sorted.select_nth_unstable_by(count / 2, f32::total_cmp).1,
         };
         for i in surface {
-            let local = overlap.min(self.overlaps[i] / THIN);
+            let local = overlap.min(self.overlaps[i]);
             let (grow, closed) = coverage(overlap + (1.0 - self.borders[i]) * (local - overlap));
             (self.grows[i], self.inverse_closed[i]) = (grow, 1.0 / closed);
         }
