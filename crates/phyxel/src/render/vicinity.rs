@@ -100,7 +100,7 @@ impl Vicinity {
         self.inverse_closed.resize(count, 1e6);
         for surface in &splats.surfaces {
             self.look_around(splats, seen, surface.clone());
-            self.close(surface.clone());
+            self.close(splats, surface.clone());
             for i in surface.clone().filter(|&i| splats.sheets[i] > 0) {
                 self.inverse_closed[i] /= INNER_CLOSED + (1.0 - INNER_CLOSED) * self.borders[i];
             }
@@ -136,7 +136,7 @@ impl Vicinity {
     /// no holes; higher for dense coverage, so that borders are straight and do not grow. The median counts: a part that
     /// is crowded for a while must not open the rest. Where it is thinner than that, away from borders, what is there
     /// counts: new surface that covers itself better must not open the old one beside it.
-    fn close(&mut self, surface: Range<usize>) {
+    fn close(&mut self, splats: &Splats, surface: Range<usize>) {
         self.sorted.clear();
         self.sorted.extend_from_slice(&self.overlaps[surface.clone()]);
         let overlap = match surface.len() {
@@ -144,8 +144,9 @@ impl Vicinity {
             count => *self.sorted.select_nth_unstable_by(count / 2, f32::total_cmp).1,
         };
         for i in surface {
-            let local = overlap.min(self.overlaps[i]);
-            let (grow, closed) = coverage(overlap + (1.0 - self.borders[i]) * (local - overlap));
+            // Sheets have windows, and a rule of their own for gaps.
+            let inner = if splats.sheets[i] > 0 { 0.0 } else { 1.0 - self.borders[i] };
+            let (grow, closed) = coverage(overlap - inner * (overlap - self.overlaps[i]).max(0.0));
             (self.grows[i], self.inverse_closed[i]) = (grow, 1.0 / closed);
         }
     }
@@ -367,6 +368,31 @@ mod tests {
         let [u, v] = vicinity.turns[middle];
         assert!((u.normal.dot(along) - 0.16).abs() < 0.02 && v.normal.length() < 1e-3, "{u:?} {v:?}");
         assert_eq!(u.seen, [0.0; 3]);
+    }
+
+    #[test]
+    fn a_thin_part_is_closed_by_its_own_coverage_whatever_covers_the_rest() {
+        // A plane of discs; those of one half are twice as large, and more than half of all.
+        let plane = |large: f32| {
+            let mut splats = Splats::default();
+            for i in 0..1600 {
+                let (x, z) = ((i % 40) as f32 - 14.0, (i / 40) as f32 - 19.5);
+                let radius = if x > 0.0 { large } else { 0.7 };
+                splats.positions.push(Vec3::new(x, 0.0, z));
+                splats.normals.push(Vec3::Y);
+                splats.axes_u.push(radius * Vec3::X);
+                splats.axes_v.push(radius * Vec3::Z);
+                splats.radii.push(radius);
+                splats.sheets.push(0);
+            }
+            splats.surfaces.push(0..1600);
+            let mut vicinity = Vicinity::default();
+            vicinity.update(&splats, &vec![[0.5; 3]; 1600]);
+            // In the middle of the thin half.
+            (vicinity.grows[20 * 40 + 7], vicinity.inverse_closed[20 * 40 + 7])
+        };
+        let (alone, beside) = (plane(0.7), plane(1.4));
+        assert!((alone.0 - beside.0).abs() < 0.02 && (alone.1 / beside.1 - 1.0).abs() < 0.05, "{alone:?} {beside:?}");
     }
 
     #[test]
