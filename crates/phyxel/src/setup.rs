@@ -2,6 +2,7 @@
 
 mod declared;
 mod lattice;
+mod molds;
 mod painting;
 mod remarks;
 mod shell;
@@ -9,6 +10,7 @@ mod skin;
 
 use declared::{add_force, add_pin, add_probe, awaited};
 use lattice::{add_lattice, add_lattice_contact, breaks, shared_sites};
+use molds::measure_molds;
 use remarks::{describe_buried, describe_flat, describe_overlap, describe_rough};
 pub(crate) use shell::contact_young;
 use shell::{add_shell, check_held};
@@ -144,6 +146,7 @@ impl World {
             let own = |b: &Body| points.spacings[b.range.clone()].iter().copied().fold(f64::INFINITY, f64::min);
             bake_walls(&mut colliders, bodies.iter().map(own).fold(f64::INFINITY, f64::min));
         }
+        measure_molds(scene, &mut colliders, &bodies, &points);
         warnings.extend(describe_flat(&mls, &shells, &lattice_bodies));
         warnings.extend(describe_rough(&shells, &bodies));
         warnings.extend(describe_buried(&colliders, &bodies, &points));

@@ -1,7 +1,7 @@
 //! Collider: a rigid shape with prescribed motion, friction and restitution.
 
 use super::resolve::Touch;
-use crate::geometry::{Baked, Bounds, Celled, Shape};
+use crate::geometry::{Baked, Bounds, Celled, Open, Openness, Shape};
 use crate::linalg::rotation_xyz;
 use crate::motion::{Motion, MotionState};
 use crate::scene::{ColliderSpec, ShapeKind};
@@ -64,6 +64,8 @@ pub struct Collider {
     axes: DMat3,
     /// Its distance on a grid, where it is dear. Written by `bake`.
     baked: Option<Arc<Baked>>,
+    /// How open the space around it is to points of several spacings [m]. Written by `measure_openness`.
+    open: Vec<(f64, Arc<Openness>)>,
     /// Normal and offset in the own frame of a half-space {p: normal·p < offset}.
     half_space: Option<(DVec3, f64)>,
     /// Pose at the start and at the end of the step. Written by `advance`.
@@ -94,6 +96,7 @@ impl Collider {
             at: DVec3::ZERO,
             axes: DMat3::IDENTITY,
             baked: None,
+            open: Vec::new(),
             half_space: None,
             start: pose,
             end: pose,
@@ -218,6 +221,21 @@ impl Collider {
             self.shape = Arc::new(celled);
         }
         self.baked = Baked::new(&self.shape, cell, reach).map(Arc::new);
+    }
+    /// Prepares it to tell how open it is to points of that spacing [m].
+    pub fn measure_openness(&mut self, spacing: f64) {
+        let shape = match &self.baked {
+            Some(baked) => baked.clone() as Arc<dyn Shape>,
+            None => self.shape.clone(),
+        };
+        self.open.push((spacing, Arc::new(Openness::new(&shape, spacing))));
+    }
+    /// What it leaves open around a world point to points of about that spacing [m], at the end of the step; None if nobody has prepared it.
+    pub fn openness(&self, position: DVec3, spacing: f64) -> Option<Open> {
+        let off = |own: f64| (own / spacing).ln().abs();
+        let (_, open) = self.open.iter().min_by(|a, b| off(a.0).total_cmp(&off(b.0)))?;
+        let open = open.at(self.end.to_own(position));
+        Some(Open { slope: self.end.axes * open.slope, mouth: self.end.axes * open.mouth, ..open })
     }
     /// Outward unit normal nearest to a world point at the end of the step.
     pub fn normal(&self, position: DVec3) -> DVec3 {

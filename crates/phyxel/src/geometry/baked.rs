@@ -84,21 +84,7 @@ impl Baked {
     /// it is the distance; kinks are rounded. The gradient is that of this very field, so what follows from it keeps energy.
     pub fn smooth(&self, p: DVec3) -> (f64, DVec3) {
         let Some((brick, at)) = self.locate(p) else { return self.shape.distance_normal(p) };
-        let middle = (at + 0.5).floor();
-        let [i, j, k] = middle.to_array().map(|x| x as usize);
-        let away = at - middle;
-        let [(wx, sx), (wy, sy), (wz, sz)] = away.to_array().map(spline);
-        let (mut value, mut slope) = (0.0, DVec3::ZERO);
-        for c in 0..3 {
-            for b in 0..3 {
-                let first = ((k + c) * NODES + j + b) * NODES + i;
-                let nodes = [brick[first], brick[first + 1], brick[first + 2]].map(f64::from);
-                let along = wx[0] * nodes[0] + wx[1] * nodes[1] + wx[2] * nodes[2];
-                let steep = sx[0] * nodes[0] + sx[1] * nodes[1] + sx[2] * nodes[2];
-                value += wz[c] * wy[b] * along;
-                slope += DVec3::new(wz[c] * wy[b] * steep, wz[c] * sy[b] * along, sz[c] * wy[b] * along);
-            }
-        }
+        let (value, slope) = nodes_around(brick, NODES, at);
         (value, slope / self.cell)
     }
 
@@ -146,6 +132,26 @@ impl Shape for Baked {
         let (distance, slope) = self.smooth(p);
         (distance, slope.try_normalize().unwrap_or(DVec3::Y))
     }
+}
+
+/// The value of quadratic splines through the nodes of a brick, `side` along each axis of which the first is at -1, and its slope per cell.
+pub(super) fn nodes_around(brick: &[f32], side: usize, at: DVec3) -> (f64, DVec3) {
+    let middle = (at + 0.5).floor();
+    let [i, j, k] = middle.to_array().map(|x| x as usize);
+    let away = at - middle;
+    let [(wx, sx), (wy, sy), (wz, sz)] = away.to_array().map(spline);
+    let (mut value, mut slope) = (0.0, DVec3::ZERO);
+    for c in 0..3 {
+        for b in 0..3 {
+            let first = ((k + c) * side + j + b) * side + i;
+            let nodes = [brick[first], brick[first + 1], brick[first + 2]].map(f64::from);
+            let along = wx[0] * nodes[0] + wx[1] * nodes[1] + wx[2] * nodes[2];
+            let steep = sx[0] * nodes[0] + sx[1] * nodes[1] + sx[2] * nodes[2];
+            value += wz[c] * wy[b] * along;
+            slope += DVec3::new(wz[c] * wy[b] * steep, wz[c] * sy[b] * along, sz[c] * wy[b] * along);
+        }
+    }
+    (value, slope)
 }
 
 /// Weights of three nodes, and their slopes, for a place `x` cells from the middle one, -0.5 ..= 0.5.

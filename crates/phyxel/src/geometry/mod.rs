@@ -11,7 +11,9 @@ mod mesh;
 mod mesh_shape;
 #[cfg(test)]
 mod mesh_tests;
+mod nooks;
 mod normals;
+mod openness;
 mod placed;
 mod primitives;
 mod read;
@@ -31,6 +33,7 @@ pub use csg::{Combined, Operation};
 pub use mesh::Mesh;
 pub use mesh_shape::MeshShape;
 pub use normals::{NormalGraph, plane_normals};
+pub use openness::{Open, Openness, beside_plane};
 pub use placed::{Placed, Pose, Scaled};
 pub use primitives::{Capsule, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Sphere, Torus};
 pub use topology::MeshReport;
