@@ -1,6 +1,7 @@
 //! The drawn surface of what flows, brought up to each frame.
 
 use crate::frame::BodyFrame;
+use crate::geometry::Open;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
@@ -15,6 +16,8 @@ const JOINED: f64 = 1.5;
 const TRAVEL: f64 = 0.5;
 /// ... but at most so many times in a frame.
 const PARTS: f64 = 4.0;
+/// Around what is no mold.
+const WIDE: Open = Open { share: 1.0, slope: DVec3::ZERO, mouth: DVec3::ZERO, depth: 0.0 };
 /// Plastic strain from which a point of an embedded body has flowed.
 const FLOWED: f32 = 1e-3;
 
@@ -95,13 +98,15 @@ impl World {
             let probe = move |p: DVec3| c.distance_normal(p);
             let least = move |p: DVec3| c.least_distance(p);
             let stain = move |p: DVec3| c.color(p).unwrap_or(spec.color);
-            (c.is_still(), probe, c.roughness().map(|more| (least, more)), spec.stain.then_some(stain))
+            let open = move |p: DVec3, spacing: f64| c.openness(p, spacing).unwrap_or(WIDE);
+            (c.is_still(), probe, c.roughness().map(|more| (least, more)), open, spec.stain.then_some(stain))
         });
         let asked: Vec<_> = asked.collect();
-        let mold = asked.iter().map(|(still, probe, rough, stain)| Mold {
+        let mold = asked.iter().map(|(still, probe, rough, open, stain)| Mold {
             probe,
             still: *still,
             rough: rough.as_ref().map(|(least, more)| Rough { least, more: *more }),
+            open: Some(open),
             stain: stain.as_ref().map(|s| s as Stain),
         });
         let molds: Vec<Mold> = mold.collect();

@@ -3,8 +3,10 @@
 use super::mold::{HELD, Mold};
 use super::motion::{Company, Motion, Moved};
 use super::near::Near;
+use super::paint::Surroundings;
 use super::resample::Around;
-use super::{Carried, Carrier, Element, FlowingSurface, NONE, Paint, Scratch, Span, Surfels};
+use super::walls::Walls;
+use super::{Carried, Carrier, Element, FlowingSurface, NONE, Scratch, Span, Surfels};
 use glam::{Mat3, Vec3, Vec3A};
 use rayon::prelude::*;
 
@@ -85,13 +87,14 @@ impl FlowingSurface {
 
     /// Fades the surfels to the implicit surface by how much the matter around them flows, and evens out those that lie on
     /// it. `alive` becomes false where the surface is gone.
-    pub(super) fn settle(&mut self, flows: &[f32], around: &[Around], alive: &mut [bool], paints: &[Option<Paint>]) {
+    pub(super) fn settle(&mut self, flows: &[f32], around: &[Around], alive: &mut [bool], world: Surroundings) {
         if self.marks.is_empty() {
             alive.fill(false);
             return;
         }
         // At molds nothing is taken for the surface without a look.
         let at_wall: Vec<bool> = (0..self.marks.len()).map(|i| self.marks[i].is_flowing() && self.at_wall(i)).collect();
+        let beside: Vec<f32> = (0..self.marks.len()).map(|i| self.scratch.beside_wall(i)).collect();
         let longest: Vec<(u32, f32)> = self.joined.iter().map(|j| (j.body, LONGEST * self.spacing(j.body))).collect();
         let (s, marks) = (&self.scratch, &self.marks);
         let all = self.elements.par_iter_mut().zip(alive).zip(flows).zip(around);
@@ -108,12 +111,15 @@ impl FlowingSurface {
             let drawn_out = loose && (e.stray != 0 || longest.iter().any(long));
             // What has faded by more than half is handed over whole: it would hang between its detail and the implicit surface.
             let flow = if drawn_out || (loose && e.blend >= GROWN) { 1.0 } else { flow };
+            // Beside a wall detail would end in tatters where the print begins: both are parts of one surface only if that is the implicit one.
+            let flow = if loose { flow.max(beside[e.host as usize]) } else { flow };
             if e.origin == NONE && (flow.max(e.blend) > 0.0 || at_wall[e.host as usize]) {
                 if e.blend >= 1.0 || e.contact >= 1.0 {
-                    e.slide(around.push, around.slope, paints);
+                    e.slide(around.push, around.slope, world.paints);
                 }
                 let fade = if mark.is_fast() || drawn_out { FAST_FADE } else { FADE };
-                *alive = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), around, s, near);
+                let walls = s.walls(e.host as usize, world.molds);
+                *alive = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), around, s, walls, near);
                 e.grown |= u32::from(e.blend > GROWN);
             }
         });
@@ -166,6 +172,7 @@ pub(super) fn settle(
     (flow, fade, parted): (f32, f32, bool),
     around: &Around,
     s: &Scratch,
+    walls: Walls,
     near: &mut Near,
 ) -> bool {
     let field = &s.field;
@@ -183,7 +190,7 @@ pub(super) fn settle(
         shape_axes(e, around, e.blend.max(e.contact.min(1.0)));
         return true;
     }
-    let Some(on) = field.project(local, label, farthest, near) else {
+    let Some(on) = field.project(local, label, farthest, walls, near) else {
         if parted {
             return false;
         }

@@ -73,7 +73,13 @@ fn the_corner_between_two_molds_is_filled_without_holes() {
     // The ball is pressed into the corner between a floor and a wall.
     let floor = |p: DVec3| (p.y + 0.7, DVec3::Y);
     let wall = |p: DVec3| (p.x + 0.7, DVec3::X);
-    let molds = [&floor as Probe, &wall as Probe].map(|probe| Mold { probe, still: true, rough: None, stain: None });
+    let molds = [&floor as Probe, &wall as Probe].map(|probe| Mold {
+        probe,
+        still: true,
+        rough: None,
+        open: None,
+        stain: None,
+    });
     let mut surface = std::mem::take(&mut lab.surface);
     let least = -0.7 + 0.4 * SPACING;
     for k in 0..40 {
@@ -98,7 +104,7 @@ fn the_corner_between_two_molds_is_filled_without_holes() {
 fn no_film_stays_where_matter_has_left_a_wall() {
     let mut lab = detailed();
     let floor = |p: DVec3| (p.y + 5.0, DVec3::Y);
-    let molds = [Mold { probe: &floor, still: true, rough: None, stain: None }];
+    let molds = [Mold { probe: &floor, still: true, rough: None, open: None, stain: None }];
     let mut surface = std::mem::take(&mut lab.surface);
     lab.with(&lab.rest, |points| surface.update(points, &[], &molds));
     // Surfels that touched a wall half a spacing off the matter: not so far that they would count as left behind.
@@ -113,4 +119,24 @@ fn no_film_stays_where_matter_has_left_a_wall() {
     let still = surface.elements.iter().filter(|e| left.contains(&e.id));
     let off = still.map(|e| f64::from(e.position.length()) - RADIUS).fold(0.0, f64::max);
     assert!(off < 0.3 * SPACING, "{}", off / SPACING);
+}
+
+#[test]
+fn a_gap_in_what_fades_is_closed_and_a_border_does_not_grow() {
+    // A hole two surfels wide around x, and all that is beyond y = -0.5 gone.
+    let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
+    lab.frame(|_, p| p);
+    let spacing = lab.surface.spacing(0);
+    lab.surface.elements.retain(|e| e.position.distance(Vec3::X) > 1.2 * spacing && e.position.y > -0.5);
+    lab.surface.elements.iter_mut().for_each(|e| e.blend = 0.2);
+    let known: Vec<u32> = lab.surface.elements.iter().map(|e| e.id).collect();
+    lab.frame(|_, p| p);
+    let new: Vec<&Element> = lab.surface.elements.iter().filter(|e| !known.contains(&e.id)).collect();
+    let inside = new.iter().filter(|e| e.position.distance(Vec3::X) < 1.2 * spacing).count();
+    assert!(inside > 0, "{inside} of {}", new.len());
+    for e in &new {
+        assert!(e.blend > 0.0 && e.blend < 0.5, "{}", e.blend);
+        assert!((e.position.length() - 1.0).abs() < 0.1 * spacing, "{}", e.position.length());
+        assert!(e.position.y > -0.5 - spacing, "{}", e.position);
+    }
 }

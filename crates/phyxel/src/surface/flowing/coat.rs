@@ -6,6 +6,7 @@
 
 use super::carry::{CHUNK, FADE, FAST_FADE, GROWN, Solid, advect, follow_solid, settle};
 use super::cover::Cover;
+use super::mold::Mold;
 use super::motion::{Company, Motion};
 use super::near::Near;
 use super::resample::Around;
@@ -101,12 +102,19 @@ impl FlowingSurface {
     }
 
     /// Fades vertices as the matter around them flows, and finds those that are gone.
-    pub(super) fn wear_coats(&mut self, flows: &[Vec<f32>], carried: &[Option<Carried>], cover: &Cover) {
+    pub(super) fn wear_coats(
+        &mut self,
+        flows: &[Vec<f32>],
+        carried: &[Option<Carried>],
+        cover: &Cover,
+        molds: &[Mold],
+    ) {
         let mut coats = std::mem::take(&mut self.coats);
         for (coat, flows) in coats.iter_mut().zip(flows) {
             let own = coat.vertices.par_iter_mut().zip(flows).with_min_len(CHUNK);
-            own.filter(|(e, _)| e.origin == NONE && e.grown == 0)
-                .for_each_init(Near::default, |near, (e, flow)| self.wear(e, *flow, cover, near));
+            own.filter(|(e, _)| e.origin == NONE && e.grown == 0).for_each_init(Near::default, |near, (e, flow)| {
+                self.wear(e, *flow, (cover, molds), near);
+            });
             if let Some(worn) = coated(carried, coat.body) {
                 self.rip(coat, worn.mesh);
             }
@@ -115,7 +123,7 @@ impl FlowingSurface {
     }
 
     /// Fades a vertex; it is gone where the surface beside it is new.
-    fn wear(&self, e: &mut Element, flow: f32, cover: &Cover, near: &mut Near) {
+    fn wear(&self, e: &mut Element, flow: f32, (cover, molds): (&Cover, &[Mold]), near: &mut Near) {
         let (s, mark) = (&self.scratch, &self.marks[e.host as usize]);
         // What is solid keeps what it has.
         if !mark.is_flowing() && flow == 0.0 {
@@ -124,7 +132,8 @@ impl FlowingSurface {
         }
         if flow.max(e.blend) > 0.0 {
             let fade = if mark.is_fast() { FAST_FADE } else { FADE };
-            let stays = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), &Around::default(), s, near);
+            let walls = s.walls(e.host as usize, molds);
+            let stays = settle(e, (flow, fade, mark.fresh > 0 && flow > 0.5), &Around::default(), s, walls, near);
             e.grown |= u32::from(!stays || e.blend > GROWN);
         }
         let label = s.labels[e.host as usize];

@@ -6,10 +6,14 @@
 //! a spacing beyond the outermost points, where the drawn surface of a solid lies too.
 //!
 //! Differs from [YT13]: the positions are smoothed only by what differs from their neighbors' shift, so that the surface
-//! does not shrink; lone points fade to balls by the weight of their neighborhood, not by a count, so that nothing jumps; points
-//! at the wall of a mold are balls too: ellipsoids would keep each finger of its rim one point wide.
+//! does not shrink; lone points fade to balls by the weight of their neighborhood, not by a count, so that nothing jumps.
+//!
+//! At the walls of molds the density is divided by the share of the surroundings that points could fill (`walls.rs`): it is 1 in full
+//! matter up to the wall and into relief narrower than the points, and its surface meets the wall at a right angle. Points there are smeared
+//! over balls, as that share is measured; ellipsoids would keep each finger of a rim one point wide, too.
 
 use super::near::{List, Near};
+use super::walls::Walls;
 use crate::linalg::{SymmetricEigen, outer};
 use crate::neighbors::{Grid, Neighborhoods};
 use glam::{DMat3, DVec3, Mat3A, Vec3, Vec3A};
@@ -29,8 +33,12 @@ const ALIKE: f64 = 0.25;
 const SMOOTH: f64 = 0.9;
 /// Density at the surface.
 pub(super) const ISO: f32 = 0.5;
-/// Farthest that surface is from all points, where an echo is nearer [spacings]: echoes in a thin wall must not be seen beyond it.
-const BACKED: f32 = 1.8;
+/// Below this density of the points themselves there is nothing, however little room they have.
+const BARE: f32 = 0.004;
+/// Loss of density on the way into a nook [per spacing].
+const INWARD: f32 = 0.1;
+/// Half the distance over which slopes in nooks are taken [spacings].
+const DIFFERENCE: f32 = 0.1;
 /// Edge of the cells that share lists of what is near [surfel spacings], and its bounds [radii of the largest kernel].
 const SHARED: f32 = 4.0;
 const CELL: (f32, f32) = (0.06, 0.25);
@@ -50,8 +58,6 @@ pub(super) struct Field {
     heights: Vec<f32>,
     /// One over the shortest axis of each kernel [1/m].
     steepness: Vec<f32>,
-    /// Distance between points around each [m].
-    spacings: Vec<f32>,
     /// Mean place of the neighbors relative to the point [spacings]: points inward where there is a surface.
     pub inward: Vec<DVec3>,
     /// 0 for a lone point, 1 for one with enough neighbors.
@@ -60,23 +66,12 @@ pub(super) struct Field {
     pub smoothed: Vec<DVec3>,
     /// Piece of each point: only those of one piece make a surface together.
     labels: Vec<u32>,
-    /// The point that each kernel belongs to: itself, or what it mirrors.
-    owners: Vec<u32>,
     /// Where f32 coordinates count from [m].
     pub middle: DVec3,
     /// Radius of the largest kernel [m].
     reach: f64,
     /// Edge of the cells that share lists of what is near [m].
     pub cell: f32,
-}
-
-/// A point mirrored behind a wall: it fills the field there.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Echo {
-    /// [m].
-    pub position: DVec3,
-    /// The point that it mirrors.
-    pub owner: u32,
 }
 
 /// What is known of a point's neighborhood.
@@ -122,17 +117,11 @@ pub(super) struct Projected {
 }
 
 impl Field {
-    /// The field of points with their spacings [m] and pieces, and of echoes.
+    /// The field of points with their spacings [m] and pieces; those that are `round` are smeared over balls.
     /// `spacing` is that of the surfels that will ask [m].
-    pub fn build(&mut self, points: &[DVec3], spacings: &[f64], labels: &[u32], echoes: &[Echo], spacing: f32) {
-        let owner = |e: &Echo| e.owner as usize;
-        let positions: Vec<DVec3> = points.iter().copied().chain(echoes.iter().map(|e| e.position)).collect();
-        let spacings: Vec<f64> = spacings.iter().copied().chain(echoes.iter().map(|e| spacings[owner(e)])).collect();
+    pub fn build(&mut self, positions: &[DVec3], spacings: &[f64], labels: &[u32], round: &[bool], spacing: f32) {
         self.labels.clear();
-        self.labels.extend(labels.iter().copied().chain(echoes.iter().map(|e| labels[owner(e)])));
-        self.owners.clear();
-        self.owners.extend((0..points.len() as u32).chain(echoes.iter().map(|e| e.owner)));
-        let (positions, spacings, labels) = (&positions[..], &spacings[..], &self.labels[..]);
+        self.labels.extend_from_slice(labels);
         let radii: Vec<f64> = spacings.iter().map(|a| NEAR * a).collect();
         let near = Neighborhoods::with_radii(positions, &radii);
         let shapes: Vec<Shape> = (0..positions.len())
@@ -140,13 +129,10 @@ impl Field {
             .with_min_len(CHUNK)
             .map(|i| shape(i, positions, &radii, labels, &near))
             .collect();
-        let mut round = vec![false; points.len()];
-        echoes.iter().for_each(|e| round[owner(e)] = true);
-        round.resize(positions.len(), true);
         let kernels: Vec<Kernel> = (0..positions.len())
             .into_par_iter()
             .with_min_len(CHUNK)
-            .map(|i| kernel((i, round[i]), positions, spacings, labels, &shapes, &near))
+            .map(|i| kernel((i, round.get(i) == Some(&true)), positions, spacings, labels, &shapes, &near))
             .collect();
         self.smoothed.clear();
         self.smoothed.extend(kernels.iter().map(|k| k.center));
@@ -160,8 +146,6 @@ impl Field {
         self.heights.extend(kernels.iter().map(|k| k.height));
         self.steepness.clear();
         self.steepness.extend(kernels.iter().map(|k| k.steepness));
-        self.spacings.clear();
-        self.spacings.extend(spacings.iter().map(|a| *a as f32));
         self.inward.clear();
         self.inward.extend(shapes.iter().zip(spacings).map(|(s, a)| s.shift / *a));
         self.company.clear();
@@ -173,6 +157,40 @@ impl Field {
         if !(self.cell > 0.0 && self.cell.is_finite()) {
             self.cell = 1.0;
         }
+    }
+
+    /// Density and gradient of a piece at `p` (relative to `middle`) beside what there is room for.
+    fn fullness(&self, p: Vec3A, label: u32, walls: Walls, near: &mut Near) -> Sample {
+        if walls.is_empty() {
+            return self.sample(p, &near.of(self, p, label).reaching);
+        }
+        let (found, depth) = self.beside_walls(p, label, walls, near);
+        if depth <= 0.0 {
+            return found;
+        }
+        // How the mouth changes from place to place is not known: differences tell.
+        let half = DIFFERENCE * walls.spacing();
+        let mut along = |way: Vec3A| {
+            let mut at = |p: Vec3A| self.beside_walls(p, label, walls, near).0.density;
+            (at(p + half * way) - at(p - half * way)) / (2.0 * half)
+        };
+        Sample { gradient: Vec3A::new(along(Vec3A::X), along(Vec3A::Y), along(Vec3A::Z)), ..found }
+    }
+
+    /// Density and gradient beside what walls leave room for; in a nook those at its mouth, the density less what is lost on the way, and how
+    /// long that is [m].
+    fn beside_walls(&self, p: Vec3A, label: u32, walls: Walls, near: &mut Near) -> (Sample, f32) {
+        let open = walls.at(self.middle + p.as_dvec3());
+        let place = if open.depth > 0.0 { (open.place - self.middle).as_vec3a() } else { p };
+        let bare = self.sample(place, &near.of(self, place, label).reaching);
+        if bare.density < BARE {
+            return (bare, 0.0);
+        }
+        let full = bare.density / open.share;
+        let gradient = (bare.gradient - full * open.slope) / open.share;
+        // A nook fills from its mouth on.
+        let density = (full - INWARD / walls.spacing() * open.depth).max(0.0);
+        (Sample { density, gradient }, open.depth)
     }
 
     /// Density and gradient at `p` (relative to `middle`), from the points in `list`.
@@ -216,18 +234,17 @@ impl Field {
 
     /// Moves `p` (relative to `middle`) to the surface of a piece, along the gradient of the density, by at most `farthest` [m].
     /// None if the surface is not found within that distance: `p` is deep inside, or far outside.
-    pub fn project(&self, p: Vec3A, label: u32, farthest: f32, near: &mut Near) -> Option<Projected> {
+    pub fn project(&self, p: Vec3A, label: u32, farthest: f32, walls: Walls, near: &mut Near) -> Option<Projected> {
         let mut x = p;
         for _ in 0..8 {
-            let list = near.of(self, x, label);
-            let at = self.sample(x, &list.reaching);
+            let at = self.fullness(x, label, walls, near);
             let slope = at.gradient.length();
             if slope * farthest < 1e-3 {
                 // Outside all kernels the way to the surface is the way to the matter; inside there is none.
                 if at.density > ISO {
                     return None;
                 }
-                let nearest = self.nearest(x, &list.nearest)?;
+                let nearest = self.nearest(x, &near.of(self, x, label).nearest)?;
                 x += (self.centers[nearest as usize] - x).clamp_length_max(0.15 * farthest);
                 continue;
             }
@@ -238,11 +255,8 @@ impl Field {
             }
             if step.abs() < 0.01 * farthest {
                 let nearest = self.nearest(x, &near.of(self, x, label).nearest)?;
-                if !self.is_backed(x, nearest, label) {
-                    return None;
-                }
                 let normal = -at.gradient / slope;
-                return Some(Projected { position: x, normal, nearest: self.owners[nearest as usize] });
+                return Some(Projected { position: x, normal, nearest });
             }
         }
         None
@@ -253,43 +267,14 @@ impl Field {
         let local = self.local(p);
         let found = self.nearest(local, &near.of(self, local, label).nearest)?;
         let within = (self.centers[found as usize] - local).length_squared() < radius * radius;
-        within.then(|| self.owners[found as usize])
+        within.then_some(found)
     }
 
-    /// Density of a piece at a place [m]; none where only echoes are.
-    pub fn density_at(&self, p: Vec3, label: u32, near: &mut Near) -> f32 {
+    /// Density of a piece at a place [m], as far as walls leave room for it.
+    pub fn density_at(&self, p: Vec3, label: u32, walls: Walls, near: &mut Near) -> f32 {
         let local = self.local(p);
-        let list = near.of(self, local, label);
-        let backed = |nearest: u32| self.is_backed(local, nearest, label);
-        match self.nearest(local, &list.nearest).is_some_and(backed) {
-            true => self.sample(local, &list.reaching).density,
-            false => 0.0,
-        }
-    }
-
-    /// Whether a place (relative to `middle`), whose nearest kernel is known, has a point of the piece itself near, not only echoes.
-    fn is_backed(&self, p: Vec3A, nearest: u32, label: u32) -> bool {
-        let owner = self.owners[nearest as usize];
-        let farthest = BACKED * self.spacings[owner as usize];
-        if owner == nearest || (self.centers[owner as usize] - p).length_squared() < farthest * farthest {
-            return true;
-        }
-        let mut found = false;
-        self.grid.for_each_within(self.middle + p.as_dvec3(), f64::from(farthest), |j, _| {
-            found |= self.owners[j] as usize == j && self.labels[j] == label;
-        });
-        found
-    }
-
-    /// Number of points of a piece around a place [m], each with the weight (1 - r²/radius²)³.
-    pub fn crowd(&self, p: DVec3, label: u32, radius: f64) -> f64 {
-        let mut sum = 0.0;
-        self.grid.for_each_within(p, radius, |j, r2| {
-            if self.owners[j] as usize == j && self.labels[j] == label {
-                sum += (1.0 - r2 / (radius * radius)).max(0.0).powi(3);
-            }
-        });
-        sum
+        let found = self.fullness(local, label, walls, near).density;
+        if found < BARE { 0.0 } else { found }
     }
 
     /// Whether there is matter of a piece at `p` (relative to `middle`), or hardly any.
@@ -402,7 +387,7 @@ mod tests {
         for i in 0..25 {
             for k in 0..25 {
                 let top = DVec3::new(-3.0 + 0.25 * f64::from(i), 0.6, -3.0 + 0.25 * f64::from(k));
-                match field.project((top - field.middle).as_vec3a(), 0, 2.0, &mut list) {
+                match field.project((top - field.middle).as_vec3a(), 0, 2.0, Walls::NONE, &mut list) {
                     Some(p) => heights.push(p.position.y + field.middle.y as f32),
                     None => lost += 1.0,
                 }
@@ -431,13 +416,13 @@ mod tests {
     fn a_lone_point_is_a_drop_and_nothing_is_nothing() {
         let mut field = Field::default();
         field.build(&[DVec3::ONE], &[2.0], &[0], &[], 0.2);
-        let on = field.project(Vec3A::new(0.5, 1.0, 0.5), 0, 2.0, &mut Near::default()).unwrap();
+        let on = field.project(Vec3A::new(0.5, 1.0, 0.5), 0, 2.0, Walls::NONE, &mut Near::default()).unwrap();
         assert!((on.position.length() - 1.0).abs() < 0.1, "{}", on.position.length());
         assert!(on.normal.dot(on.position.normalize()) > 0.999);
         field.build(&[], &[], &[], &[], f32::INFINITY);
-        assert!(field.project(Vec3A::ZERO, 0, 1.0, &mut Near::default()).is_none());
+        assert!(field.project(Vec3A::ZERO, 0, 1.0, Walls::NONE, &mut Near::default()).is_none());
         field.build(&[DVec3::NAN, DVec3::ONE], &[1.0, f64::NAN], &[0, 0], &[], 0.2);
-        field.project(Vec3A::ZERO, 0, 1.0, &mut Near::default());
+        field.project(Vec3A::ZERO, 0, 1.0, Walls::NONE, &mut Near::default());
     }
 
     #[test]

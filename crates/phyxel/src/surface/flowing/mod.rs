@@ -37,6 +37,7 @@ mod stray;
 mod tests;
 mod topology;
 mod velocity;
+mod walls;
 
 use super::{Carrier, Surfels};
 use crate::geometry::Mesh;
@@ -45,9 +46,9 @@ use crate::points::Points;
 use bytemuck::{Pod, Zeroable};
 use coat::Coat;
 pub use coat::Worn;
-use field::{Echo, Field};
+use field::Field;
 use glam::{DVec3, Vec3};
-pub use mold::{Least, Mold, Probe, Rough, Stain};
+pub use mold::{Least, Mold, Openness, Probe, Rough, Stain};
 pub use paint::Paint;
 use paint::Surroundings;
 use rayon::prelude::*;
@@ -240,8 +241,9 @@ struct Scratch {
     velocities: Vec<Vec3>,
     /// Distance of each to each mold [m].
     walls: Vec<Vec<f64>>,
-    /// Those near a mold, mirrored.
-    echoes: Vec<Echo>,
+    /// Molds whose walls each feels, a bit for each, and whether it is near one.
+    felt: Vec<u64>,
+    round: Vec<bool>,
     /// Whether what happens to places at rest is of interest, for each body of the world: something is painted there.
     followed: Vec<bool>,
     /// Largest spacing [m].
@@ -335,8 +337,8 @@ impl FlowingSurface {
         self.gather(points);
         self.approach(molds);
         let finest = self.finest();
-        let Scratch { positions, spacings, labels, echoes, field, .. } = &mut self.scratch;
-        field.build(positions, spacings, labels, echoes, finest);
+        let Scratch { positions, spacings, labels, round, field, .. } = &mut self.scratch;
+        field.build(positions, spacings, labels, round, finest);
         self.scratch.followed =
             carried.iter().map(|c| c.is_some_and(|c| c.paint.is_some() || c.coat.is_some())).collect();
         self.know_rest();
@@ -350,10 +352,10 @@ impl FlowingSurface {
         let world = Surroundings { molds, paints: &paints };
         let mut cover = self.cover();
         let around = self.look_around(&cover);
-        self.settle(&flows, &around, &mut cover.alive, &paints);
+        self.settle(&flows, &around, &mut cover.alive, world);
         self.press(molds, &mut cover.alive);
         self.drop_films(&mut cover.alive);
-        self.wear_coats(&worn, carried, &cover);
+        self.wear_coats(&worn, carried, &cover, molds);
         self.thin(&around, &mut cover);
         self.fill(&around, &mut cover, world);
         self.seed(&mut cover, world);

@@ -1,26 +1,27 @@
 //! The contact surface of [MKN04] 5.2.3: flowing matter takes the print of molds, far finer than its points.
 //!
-//! Points at a wall cannot fill relief finer than their spacing. So the wall is taken as a mirror: every point near it has echoes
-//! behind it, which join in the implicit field. Where that field is full at the wall, the wall is the surface; elsewhere the
-//! surface is that of the field, which meets the wall at a right angle. So there is one closed surface, without a loose film at
-//! its rim. Surfels take the way to the wall in steps, so that no crack opens at the front. While one touches, the implicit
+//! Points at a wall cannot fill relief finer than their spacing. So the density of the implicit field is taken beside what there is room for
+//! (`walls.rs`). Where it is full at the wall, the wall is the surface; elsewhere the surface is that of the field, which meets the wall at a
+//! right angle. So there is one closed surface, without a loose film at its rim. Surfels take the way to the wall in steps, so that no crack opens at the front. While one touches, the implicit
 //! surface has no say over it; once the matter is solid the print is its detail and moves with it.
 
-use super::field::{Echo, ISO};
+use super::field::ISO;
 use super::near::Near;
 use super::room::Room;
+use super::walls::Walls;
 use super::{Element, FlowingSurface, NONE, Scratch};
+use crate::geometry::Open;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-/// Points nearer to a wall than this have echoes [spacings]: the field of points at that distance and of their echoes is just
-/// empty between them.
+/// Surfels of points that are nearer to a wall than this may touch it, and not be drawn there only [spacings].
 const WALL: f64 = 1.2;
-/// Distance of the first echo from its point, and of the second from the first [spacings].
-const ECHO: (f64, f64) = (1.0, 1.4);
-const SECOND: f64 = 0.9;
-/// Walls of two molds make a corner if the cosine between their normals is smaller than this.
-const CORNER: f64 = 0.7;
+/// Points nearer to a wall than this are smeared over balls [spacings].
+const ROUND: f64 = 2.0;
+/// Places on the surface of points nearer than this feel the wall [spacings].
+const FELT: f64 = 4.0;
+/// Points nearer to a wall than the first touch it, farther than the second they do not [spacings].
+const BESIDE: (f64, f64) = (0.7, 1.1);
 /// Surfels nearer than this may be drawn to the wall [spacings].
 const WETTING: f64 = 0.8;
 /// Surfels of points farther from all molds than this are not asked [spacings].
@@ -28,9 +29,9 @@ const ASKED: f64 = WALL + CALM_WETTING;
 /// Farthest that a surfel inside a mold is led out [spacings].
 const FARTHEST: f64 = 1.5;
 /// A surfel on the wall stays there down to this density; others come from `ISO` on.
-const KEPT: f32 = 0.46;
+pub(super) const KEPT: f32 = 0.46;
 /// Matter slower than this [spacings per second] is calm, and drawn to a wall from farther away [spacings].
-const CALM: f32 = 2.0;
+const CALM: f32 = 0.5;
 const CALM_WETTING: f64 = 1.4;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
@@ -66,6 +67,9 @@ pub struct Rough<'a> {
 /// sRGB color of a mold next to a place [m].
 pub type Stain<'a> = &'a (dyn Fn(DVec3) -> [u8; 3] + Sync);
 
+/// What a mold leaves open around a place [m] to points of a spacing [m].
+pub type Openness<'a> = &'a (dyn Fn(DVec3, f64) -> Open + Sync);
+
 /// A mold whose print flowing matter takes.
 #[derive(Clone, Copy)]
 pub struct Mold<'a> {
@@ -75,6 +79,8 @@ pub struct Mold<'a> {
     pub still: bool,
     /// The distance, roughly; None: `probe` is quick itself.
     pub rough: Option<Rough<'a>>,
+    /// How open it is; None: as beside a plane.
+    pub open: Option<Openness<'a>>,
     /// The color that it leaves on what touches it; None: none.
     pub stain: Option<Stain<'a>>,
 }
@@ -83,11 +89,6 @@ impl Mold<'_> {
     /// Whether it is farther than that from a place [m], as far as is quickly told.
     fn is_beyond(&self, place: DVec3, way: f64) -> bool {
         self.rough.is_some_and(|rough| (rough.least)(place) > way)
-    }
-
-    /// About its signed distance at a place [m].
-    pub(super) fn about(&self, place: DVec3) -> f64 {
-        self.rough.map_or_else(|| (self.probe)(place).0, |rough| (rough.least)(place) + rough.more)
     }
 }
 
@@ -104,39 +105,22 @@ pub(super) struct Landing {
 }
 
 impl FlowingSurface {
-    /// Finds how far each member is from each mold, and the echoes of those near one.
+    /// Finds how far each member is from each mold, and who feels which.
     pub(super) fn approach(&mut self, molds: &[Mold]) {
         let (s, marks) = (&self.scratch, &self.marks);
         let asked = |i: usize| s.detailed[i] && marks[i].is_flowing();
-        let mut echoes = Vec::new();
+        let (mut felt, mut round) = (vec![0; s.positions.len()], vec![false; s.positions.len()]);
         let mut walls: Vec<Vec<f64>> = Vec::new();
-        // Ways to the first echoes in the molds before, of points near several.
-        let mut ways: Vec<(u32, DVec3)> = Vec::new();
-        for mold in molds {
-            let one = |i: usize| if asked(i) { (mold.probe)(s.positions[i]) } else { (f64::INFINITY, DVec3::ZERO) };
-            let near: Vec<(f64, DVec3)> = (0..s.positions.len()).into_par_iter().with_min_len(32).map(one).collect();
-            let known = ways.len();
-            for (i, &(distance, normal)) in near.iter().enumerate() {
-                let a = s.spacings[i];
-                if distance.abs() < WALL * a {
-                    let first = (2.0 * distance).clamp(ECHO.0 * a, ECHO.1 * a);
-                    let places = [first, first + SECOND * a].map(|way| s.positions[i] - way * normal);
-                    // Beyond a thin wall there is no echo.
-                    let behind = places.into_iter().take_while(|p| (mold.probe)(*p).0 < 0.0);
-                    echoes.extend(behind.map(|position| Echo { position, owner: i as u32 }));
-                    // Where two molds meet, the corner between their echoes is filled too.
-                    let others = ways[..known].iter().filter(|w| w.0 == i as u32);
-                    echoes.extend(
-                        others
-                            .filter(|w| w.1.dot(normal).abs() < CORNER * w.1.length())
-                            .map(|w| Echo { position: s.positions[i] + w.1 - first * normal, owner: i as u32 }),
-                    );
-                    ways.push((i as u32, -first * normal));
-                }
+        for (k, mold) in molds.iter().enumerate() {
+            let one = |i: usize| if asked(i) { (mold.probe)(s.positions[i]).0 } else { f64::INFINITY };
+            let near: Vec<f64> = (0..s.positions.len()).into_par_iter().with_min_len(32).map(one).collect();
+            for (i, distance) in near.iter().enumerate() {
+                felt[i] |= if *distance < FELT * s.spacings[i] { Walls::bit(k) } else { 0 };
+                round[i] |= *distance < ROUND * s.spacings[i];
             }
-            walls.push(near.into_iter().map(|n| n.0).collect());
+            walls.push(near);
         }
-        (self.scratch.walls, self.scratch.echoes) = (walls, echoes);
+        (self.scratch.walls, self.scratch.felt, self.scratch.round) = (walls, felt, round);
     }
 
     /// Whether surfels of a member are asked for molds.
@@ -160,9 +144,9 @@ impl FlowingSurface {
                 return;
             }
             let near = s.walls.iter().any(|w| w[h] < ASKED * s.spacings[h]);
-            let room = Room { field: &s.field, molds, label: s.labels[h], spacing: s.spacings[h], calm: is_calm(s, h) };
+            let room = s.room(h, molds);
             let wetting = if room.calm { CALM_WETTING } else { WETTING };
-            if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], lists) >= KEPT {
+            if e.contact >= HELD && near && s.field.density_at(e.position, s.labels[h], room.walls, lists) >= KEPT {
                 e.contact = 1.0;
                 // New surfels, which begin with the color of their neighbors, may be held before they have been pressed.
                 if molds.iter().any(|m| m.stain.is_some()) {
@@ -205,7 +189,7 @@ impl FlowingSurface {
                     contact = contact.max(touch);
                 }
             }
-            // Detail is pushed out of the mold; what lies on echoes would be a flake on a bare wall.
+            // Detail is pushed out of the mold; new surface would be a flake on a bare wall.
             *alive &= !(lost && contact == 0.0 && e.blend >= super::carry::GROWN);
             // What the wall has shaped and matter has left again is nobody's detail: new surface goes to the matter at once.
             let left = e.contact > 0.0 && contact == 0.0;
@@ -218,11 +202,11 @@ impl FlowingSurface {
         });
     }
 
-    /// Where surface of a piece lies next to a place [m]: on a mold where matter fills it to the wall and that faces about as
-    /// `toward` (None: however it faces), else on the implicit surface, at most `farthest` [m] off. `host` is a point near.
+    /// Where surface of a piece lies next to a place [m]: on a mold where matter fills it to the wall, with at least that density, and that
+    /// faces about as `toward` (None: however it faces), else on the implicit surface, at most `farthest` [m] off. `host` is a point near.
     pub(super) fn land(
         &self,
-        (place, toward): (DVec3, Option<Vec3>),
+        (place, toward, least): (DVec3, Option<Vec3>, f32),
         host: usize,
         farthest: f32,
         molds: &[Mold],
@@ -231,7 +215,7 @@ impl FlowingSurface {
         let s = &self.scratch;
         let (a, label) = (s.spacings[host], s.labels[host]);
         let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
-        let room = Room { field: &s.field, molds, label, spacing: a, calm: is_calm(s, host) };
+        let room = s.room(host, molds);
         let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
         for k in (0..molds.len()).filter(near) {
             let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
@@ -239,7 +223,7 @@ impl FlowingSurface {
             if toward.is_some_and(|t| t.dot(-normal.as_vec3()) < FACING) {
                 continue;
             }
-            if best.is_none_or(|b| moved < b.2) && room.is_filled((p, normal), ISO, molds[k].still, lists) {
+            if best.is_none_or(|b| moved < b.2) && room.is_filled((p, normal), least, molds[k].still, lists) {
                 best = Some((p, normal, moved, k));
             }
         }
@@ -249,11 +233,12 @@ impl FlowingSurface {
             others.any(|k| !molds[k].is_beyond(p, 0.0) && (molds[k].probe)(p).0 < -INSIDE * a)
         };
         if let Some((p, normal, _, own)) = best {
-            let host = s.field.nearest_within(p.as_vec3(), label, (FARTHEST * a) as f32, lists)?;
+            // Deep in a nook there is none: who is before its mouth.
+            let host = s.field.nearest_within(p.as_vec3(), label, (FARTHEST * a) as f32, lists).unwrap_or(host as u32);
             let (position, normal) = (p.as_vec3(), -normal.as_vec3());
             return (!covered(p, Some(own))).then_some(Landing { position, normal, host, contact: 1.0 });
         }
-        let on = s.field.project((place - s.field.middle).as_vec3a(), label, farthest, lists)?;
+        let on = s.field.project((place - s.field.middle).as_vec3a(), label, farthest, room.walls, lists)?;
         let position = Vec3::from(on.position) + s.field.middle.as_vec3();
         let free = !covered(position.as_dvec3(), None);
         free.then_some(Landing { position, normal: on.normal.into(), host: on.nearest, contact: 0.0 })
@@ -267,6 +252,26 @@ impl Element {
             let [r, g, b] = stain(self.position.as_dvec3());
             (self.color, self.source) = ([r, g, b, STAINED], NONE);
         }
+    }
+}
+
+impl Scratch {
+    /// The molds that surface beside a member may feel.
+    pub(super) fn walls<'a>(&self, host: usize, molds: &'a [Mold<'a>]) -> Walls<'a> {
+        Walls::new(molds, self.felt.get(host).copied().unwrap_or(0), self.spacings[host])
+    }
+
+    /// Whether a member touches a mold, 0 ..= 1.
+    pub(super) fn beside_wall(&self, member: usize) -> f32 {
+        let nearest = self.walls.iter().map(|w| w[member]).fold(f64::INFINITY, f64::min);
+        let (full, none) = BESIDE;
+        ((none - nearest / self.spacings[member]) / (none - full)).clamp(0.0, 1.0) as f32
+    }
+
+    fn room<'a>(&'a self, host: usize, molds: &'a [Mold<'a>]) -> Room<'a> {
+        let (field, walls) = (&self.field, self.walls(host, molds));
+        let (label, spacing, calm) = (self.labels[host], self.spacings[host], is_calm(self, host));
+        Room { field, molds, walls, label, spacing, calm }
     }
 }
 
@@ -287,9 +292,9 @@ struct Known {
 
 /// Puts a surfel that has left a wall on the implicit surface; false if there is none near, or it lies in a mold.
 fn let_go(e: &mut Element, room: Room, lists: &mut Near) -> bool {
-    let Room { field, molds, label, spacing, .. } = room;
+    let Room { field, molds, walls, label, spacing, .. } = room;
     let local = (e.position.as_dvec3() - field.middle).as_vec3a();
-    let Some(on) = field.project(local, label, spacing as f32, lists) else { return false };
+    let Some(on) = field.project(local, label, spacing as f32, walls, lists) else { return false };
     e.position = Vec3::from(on.position) + field.middle.as_vec3();
     (e.normal, e.host) = (on.normal.into(), on.nearest);
     turn_axes(e);

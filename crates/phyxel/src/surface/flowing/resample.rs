@@ -6,7 +6,8 @@
 
 use super::carry::CHUNK;
 use super::cover::Cover;
-use super::mold::Landing;
+use super::field::ISO;
+use super::mold::{KEPT, Landing};
 use super::near::Near;
 use super::paint::{Surroundings, slope_around};
 use super::{Element, FlowingSurface, Mold, NONE, Paint};
@@ -26,6 +27,10 @@ const ROOM: f32 = 0.75;
 const RISE: f32 = 0.6;
 /// Beside a wall that is not filled, surface is looked for within this distance [spacings of the points].
 const LEAVES: f32 = 0.6;
+/// Between surfels that fade there is a gap where the mean of those around is nearer than this [of the farthest]; farther there is a border.
+const BORDER: f32 = 0.3;
+/// Those around a gap are nearer than this [surfel spacings].
+const WIDE: f32 = 2.5;
 /// Range and strength of the mutual push, and its bounds per frame [surfel spacings].
 const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
 /// Normals of the same side of a surface have at least this cosine.
@@ -60,6 +65,8 @@ pub(super) struct Around {
     nearest: (f32, u32),
     /// Places of gaps [m].
     gaps: [Option<Vec3>; 2],
+    /// Whether it was on a mold.
+    touched: bool,
 }
 
 impl FlowingSurface {
@@ -95,7 +102,8 @@ impl FlowingSurface {
             } else {
                 Mat3::ZERO
             };
-            let mut around = Around { slope, edge, ..look(e, spacing, seen) };
+            let touched = e.contact >= 1.0;
+            let mut around = Around { slope, edge, touched, ..look(e, spacing, seen) };
             if e.contact >= 1.0 && around.gaps[1].is_none() {
                 around.gaps[1] = riser(e, spacing, seen, offsets);
             }
@@ -122,11 +130,11 @@ impl FlowingSurface {
     pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover, world: Surroundings) {
         let gaps = |(i, a): (usize, &Around)| {
             let e = &self.elements[i];
-            if !cover.alive[i] || (e.blend < 1.0 && e.contact < 1.0) {
+            if !cover.alive[i] || !self.may_fill(e) {
                 return Vec::new();
             }
-            // Those that have just come to lie on a mold with all their detail have not looked yet.
-            if a.radius == 0.0 && e.contact >= 1.0 {
+            // Those that have just come to lie on a mold have looked from elsewhere.
+            if !a.touched && e.contact >= 1.0 {
                 return self.gaps_around(i as u32, cover);
             }
             a.gaps.iter().flatten().map(|&p| (i as u32, p)).collect()
@@ -186,6 +194,34 @@ impl FlowingSurface {
         own.map_or(1.0, |j| j.spacing) * self.counters.widening
     }
 
+    /// Whether gaps beside a surfel are filled: it is on the implicit surface, on a mold, or fades on matter that flows.
+    fn may_fill(&self, e: &Element) -> bool {
+        let fades =
+            || self.scratch.detailed.get(e.host as usize) == Some(&true) && self.marks[e.host as usize].is_flowing();
+        e.blend >= 1.0 || e.contact >= 1.0 || (e.blend > 0.0 && fades())
+    }
+
+    /// A place beside a surfel that has not faded whole, on the planes of those around it; None where they are not on all sides of it.
+    fn level(&self, e: &Element, place: Vec3, cover: &Cover) -> Option<Landing> {
+        let reach = WIDE * self.spacing(e.body);
+        let (mut sum, mut rise, mut normal, mut lean) = (0.0, 0.0, Vec3::ZERO, Vec3::ZERO);
+        cover.near(&self.elements, place, reach, |j, offset| {
+            let other = &self.elements[j as usize];
+            if other.normal.dot(e.normal) > SAME_SIDE && self.label(other) == self.label(e) {
+                let q = 1.0 - offset.length_squared() / (reach * reach);
+                let weight = q * q;
+                (sum, rise) = (sum + weight, rise + weight * other.normal.dot(offset));
+                normal += weight * other.normal;
+                lean += weight * offset;
+            }
+        });
+        let normal = normal.try_normalize().unwrap_or(e.normal);
+        let level = lean - normal * normal.dot(lean);
+        let enclosed = sum > 0.0 && level.length() < BORDER * sum * reach;
+        let position = place + rise / sum * normal;
+        enclosed.then_some(Landing { position, normal, host: e.host, contact: 0.0 })
+    }
+
     /// Adds surfels at places wanted by others, as long as there is room; new ones want more in turn.
     fn fill_from(&mut self, mut wanted: Vec<(u32, Vec3)>, cover: &mut Cover, world: Surroundings) {
         for _ in 0..ROUNDS {
@@ -199,12 +235,16 @@ impl FlowingSurface {
                 .with_min_len(CHUNK)
                 .map_init(Near::default, |near, &(parent, place)| {
                     let e = &self.elements[parent as usize];
+                    if e.blend < 1.0 && e.contact < 1.0 {
+                        return self.level(e, place, cover);
+                    }
                     let spacing = self.spacing(e.body);
                     let toward = (e.contact < 1.0).then_some(e.normal);
                     // Where matter leaves the wall its surface goes down steeply.
                     let leaves = LEAVES * self.scratch.spacings[e.host as usize] as f32;
                     let farthest = if e.contact >= 1.0 { spacing.max(leaves) } else { spacing };
-                    self.land((place.as_dvec3(), toward), e.host as usize, farthest, world.molds, near)
+                    let least = if e.contact >= 1.0 { KEPT } else { ISO };
+                    self.land((place.as_dvec3(), toward, least), e.host as usize, farthest, world.molds, near)
                 })
                 .collect();
             let parents = std::mem::take(&mut wanted);
@@ -214,9 +254,17 @@ impl FlowingSurface {
                 let spacing = self.spacing(self.scratch.bodies[on.host as usize]);
                 if !cover.taken(&self.elements, on.position, on.normal, ROOM * spacing) {
                     let e = &self.elements[parent as usize];
-                    let i = self.add(self.element_at(on, self.spacing(e.body), e.velocity), cover);
+                    let new = self.element_at(on, self.spacing(e.body), e.velocity);
+                    let fades = e.blend < 1.0 && e.contact < 1.0;
+                    let new = match fades {
+                        true => Element { blend: e.blend, grown: e.grown, winding: e.winding, ..new },
+                        false => new,
+                    };
+                    let i = self.add(new, cover);
                     children.push((i, parent));
-                    wanted.extend(self.gaps_around(i, cover));
+                    if !fades {
+                        wanted.extend(self.gaps_around(i, cover));
+                    }
                 }
             }
             self.paint_all(&children, cover, world.paints);
@@ -278,7 +326,7 @@ impl FlowingSurface {
             let mut covered = false;
             cover.near(&self.elements, start.as_vec3(), 0.25 * spacing, |_, _| covered = true);
             if !covered {
-                found.extend(self.land((start, Some(ray.as_vec3())), point, 0.7 * spacing, molds, near));
+                found.extend(self.land((start, Some(ray.as_vec3()), ISO), point, 0.7 * spacing, molds, near));
             }
         }
         found
