@@ -12,6 +12,7 @@ mod depth_map;
 pub mod field;
 mod film;
 mod floor;
+mod gaps;
 mod ground;
 mod image;
 mod legend;

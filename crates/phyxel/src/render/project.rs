@@ -49,6 +49,8 @@ pub(super) struct ScreenSplat {
     pub back: bool,
     /// Number of its sheet; 0: none.
     pub sheet: u16,
+    /// Number of the surface that it belongs to, from 1 on.
+    pub surface: u16,
     /// What is blended.
     pub attributes: [f32; CHANNELS],
     /// Change of the first ones, normal and light, along each half-axis.
@@ -100,6 +102,7 @@ impl Projection {
         let at = (c.x / c.z, c.y / c.z);
         let inverse_depth = 1.0 / c.z;
         let sheet = splats.sheets[i];
+        let surface = splats.surface_of(i);
         // A sheet shows a front on both sides.
         let away = sheet > 0 && splats.normals[i].dot(self.eye - splats.positions[i]) < 0.0;
         let side = if away { -1.0 } else { 1.0 };
@@ -131,6 +134,7 @@ impl Projection {
             kind,
             back,
             sheet,
+            surface,
             attributes,
             turns,
         };

@@ -6,8 +6,9 @@
 //! what lies behind: the shader lets it shine through, so that edges come out straight although ellipses are round. A sheet
 //! that turns away at its outline has a rim on both sides, one behind the other, so where that is not closed either, it is
 //! done for what lies behind that, and once more. Splats that show their back are drawn only where nothing shows its front,
-//! for sheets seen from behind.
+//! for sheets seen from behind; where the back of a body is seen, a gap is closed (`gaps.rs`).
 
+use super::gaps::Gaps;
 use super::project::{Projection, ScreenSplat};
 
 /// Samples per pixel side.
@@ -60,6 +61,7 @@ pub(super) struct Tile {
     pub inside: Vec<f32>,
     /// The same for the backs farther than that.
     pub beyond: Vec<f32>,
+    gaps: Gaps,
     deeper: [Layer; DEEPER],
     /// Layers of `deeper` that hold something; only these are valid.
     depth: usize,
@@ -79,6 +81,7 @@ impl Default for Tile {
             behind: vec![[0.0; CHANNELS]; n],
             inside: vec![0.0; n],
             beyond: vec![0.0; n],
+            gaps: Gaps::default(),
             deeper: std::array::from_fn(|_| Layer { nearest: vec![0.0; n], samples: vec![[0.0; CHANNELS]; n] }),
             depth: 0,
         }
@@ -98,6 +101,7 @@ impl Tile {
         for splat in splats().filter(|s| !s.back) {
             self.blend(projection, splat, corner);
         }
+        self.gaps.close(splats, corner, &mut self.nearest, &mut self.samples);
 
         self.depth = 0;
         self.open.iter_mut().zip(&self.samples).for_each(|(open, sample)| *open = sample[CLOSED] < 1.0);
@@ -222,7 +226,9 @@ impl Tile {
             if !s.back && !near_front && depth >= self.nearest_behind[i] - s.slack {
                 s.add(&mut self.behind[i], place, depth);
             } else if s.back && self.nearest[i] > 0.0 {
-                let sum = if depth > self.nearest_behind[i] { &mut self.inside[i] } else { &mut self.beyond[i] };
+                // What fills a body, or lies at its back, is no farther than that.
+                let inner = depth > self.nearest_behind[i] - s.slack;
+                let sum = if inner { &mut self.inside[i] } else { &mut self.beyond[i] };
                 *sum += place.weight() * s.attributes[CLOSED];
             } else if s.back && self.nearest[i] == 0.0 && depth >= self.nearest_back[i] - s.slack {
                 s.add(&mut self.behind[i], place, depth);

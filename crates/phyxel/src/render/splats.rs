@@ -68,6 +68,11 @@ impl Splats {
         }
     }
 
+    /// Number of the surface that a splat belongs to, from 1 on; any for balls.
+    pub fn surface_of(&self, i: usize) -> u16 {
+        (self.surfaces.partition_point(|s| s.end <= i) + 1).min(usize::from(u16::MAX)) as u16
+    }
+
     pub fn len(&self) -> usize {
         self.positions.len()
     }

@@ -156,3 +156,33 @@ fn the_ground_below_a_ball_is_in_its_shadow() {
     // Far away nothing changes.
     assert_eq!(bright.pixel(2, 178), dark.pixel(2, 178));
 }
+
+#[test]
+fn a_gap_in_a_body_shows_neither_its_inside_nor_what_lies_at_its_back() {
+    let mut shell = ball(3000, Vec3::ZERO, 1.0, [230, 60, 50]);
+    let whole = Frame { bodies: vec![shell.clone()], ..Frame::default() };
+    let wanted = Renderer::new(200, 200).render(&whole, &view()).pixel(100, 100);
+    // Some surfels of the side that is seen are missing.
+    let kept: Vec<usize> = (0..3000).filter(|&i| shell.surfels.positions[i].distance(Vec3::Z) > 0.09).collect();
+    let pick = |list: &[Vec3]| kept.iter().map(|&i| list[i]).collect::<Vec<_>>();
+    let s = &mut shell.surfels;
+    (s.positions, s.normals) = (pick(&s.positions), pick(&s.normals));
+    (s.axes_u, s.axes_v) = (pick(&s.axes_u), pick(&s.axes_v));
+    s.colors.truncate(kept.len());
+    // A plate that the far side of the ball touches.
+    let mut plate = BodyFrame { color: [40, 60, 230], ..BodyFrame::default() };
+    for k in 0..900 {
+        plate.surfels.positions.push(Vec3::new((k % 30) as f32 * 0.02 - 0.3, (k / 30) as f32 * 0.02 - 0.3, -1.0));
+        plate.surfels.normals.push(Vec3::Z);
+        plate.surfels.axes_u.push(0.02 * Vec3::X);
+        plate.surfels.axes_v.push(0.02 * Vec3::Y);
+        plate.surfels.colors.push(plate.color);
+    }
+    for bodies in [vec![shell.clone()], vec![shell.clone(), plate.clone()], vec![plate, shell]] {
+        let frame = Frame { bodies, ..Frame::default() };
+        let seen = Renderer::new(200, 200).render(&frame, &view()).pixel(100, 100);
+        for (seen, wanted) in seen.into_iter().zip(wanted) {
+            assert!(seen.abs_diff(wanted) < 25, "{seen:?} {wanted:?}");
+        }
+    }
+}
