@@ -94,3 +94,64 @@ impl Opening {
         Self { place, share: share as f32, slope: slope.as_vec3a(), depth: depth as f32 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::field::{Field, ISO};
+    use super::super::near::Near;
+    use super::*;
+    use crate::geometry::{Combined, Cuboid, Openness, Operation, Placed, Pose, Shape};
+    use std::sync::Arc;
+
+    fn block(size: DVec3, at: DVec3) -> Arc<dyn Shape> {
+        Arc::new(Placed::new(Arc::new(Cuboid::new(size, 0.0)), Pose { translation: at, ..Pose::IDENTITY }))
+    }
+
+    /// Densities at `places` on a mold beside points one spacing apart wherever they fit and `poured` says; spacing 1.
+    fn densities(shape: &Arc<dyn Shape>, poured: impl Fn(DVec3) -> bool, places: &[DVec3]) -> Vec<f32> {
+        let openness = Openness::new(shape, 1.0);
+        let (probe, open) = (|p: DVec3| shape.distance_normal(p), |p: DVec3, _: f64| openness.at(p));
+        let molds = [Mold { probe: &probe, still: true, rough: None, open: Some(&open), stain: None }];
+        let place = |i: i32| DVec3::new(f64::from(i % 15), f64::from(i / 15 % 15), f64::from(i / 225)) - 7.0;
+        let fits = |p: &DVec3| shape.distance(*p) > 0.49 && poured(*p);
+        let points: Vec<DVec3> = (0..3375).map(|i| place(i) + 0.5 * DVec3::new(1.0, 1.0, 0.0)).filter(fits).collect();
+        let (ones, labels, round) = (vec![1.0; points.len()], vec![0; points.len()], vec![true; points.len()]);
+        let mut field = Field::default();
+        field.build(&points, &ones, &labels, &round, 0.2);
+        let walls = Walls::new(&molds, 1, 1.0);
+        places.iter().map(|p| field.density_at(p.as_vec3(), 0, walls, &mut Near::default())).collect()
+    }
+
+    #[test]
+    fn a_groove_narrower_than_points_is_filled_when_its_mouth_is() {
+        for depth in [0.3, 1.0, 2.0, 3.0] {
+            let groove = block(DVec3::new(0.7, 2.0 * depth, 20.0), DVec3::ZERO);
+            let floor = block(DVec3::new(16.0, 8.0, 16.0), -4.0 * DVec3::Y);
+            let shape: Arc<dyn Shape> = Arc::new(Combined::new(Operation::Difference, vec![floor, groove], 0.0));
+            let ground = [-depth * DVec3::Y];
+            let filled = |level: f64| densities(&shape, |p| p.y < level, &ground)[0];
+            // By several layers, and not at all.
+            assert!(filled(4.0) > ISO && filled(0.0) == 0.0, "{depth} deep: {}", filled(4.0));
+            // Matter that ends beside it does not fill it.
+            let beside = densities(&shape, |p| p.x > 1.5, &ground)[0];
+            assert!(beside < ISO, "{depth} deep: {beside}");
+        }
+    }
+
+    #[test]
+    fn matter_meets_a_wall_at_its_own_level() {
+        let wall = block(DVec3::new(6.0, 30.0, 30.0), -3.0 * DVec3::X);
+        // Points fill what is below y = 0.
+        let places = [-3.0, -1.0, -0.3, 0.3, 1.0].map(|y| DVec3::new(0.0, y, 0.2));
+        let found = densities(&wall, |p| p.y < 0.0, &places);
+        assert!((found[0] - 1.0).abs() < 0.1 && (found[1] - 1.0).abs() < 0.2, "{found:?}");
+        assert!(found[2] > ISO && found[3] < ISO && found[4] < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn matter_is_not_felt_beyond_a_thin_wall() {
+        let wall = block(DVec3::new(1.0, 30.0, 30.0), -0.5 * DVec3::X);
+        let found = densities(&wall, |p| p.x > 0.0, &[0.0, -1.0].map(|x| DVec3::new(x, 0.0, 0.0)));
+        assert!(found[0] > 0.7 && found[1] < 0.3, "{found:?}");
+    }
+}
