@@ -71,7 +71,7 @@ fn what_is_cast_has_the_print_of_its_mold_and_no_holes() {
     let mean_angle = angles.iter().sum::<f64>() / angles.len() as f64;
     println!("{} of {} in contact, {:.2e} m at 95 %, {mean_angle:.2}°", far.len(), surfels.len(), at(0.95));
     println!("{dented} of {above} above the piston are not on the wall");
-    assert!(100 * dented < above, "dents where points did not fit: {dented} of {above}");
+    assert!(200 * dented < above, "dents where points did not fit: {dented} of {above}");
     assert!(far.len() > surfels.len() * 3 / 4, "{} of {}", far.len(), surfels.len());
     assert!(at(0.95) < 0.5 * spacing, "{:e} m of {:e}", at(0.95), spacing);
     assert!(mean_angle < 5.0, "normals are off by {mean_angle} degrees");
