@@ -5,7 +5,7 @@ use crate::geometry::Open;
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
-use crate::surface::{Carried, Carriers, Coated, FlowPoints, Mold, Paint, Rough, Span, Stain, Surfels, Worn};
+use crate::surface::{Carried, Carriers, Coated, FlowPoints, Least, Mold, Paint, Span, Stain, Surfels, Worn};
 use crate::world::World;
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -99,13 +99,13 @@ impl World {
             let least = move |p: DVec3| c.least_distance(p);
             let stain = move |p: DVec3| c.color(p).unwrap_or(spec.color);
             let open = move |p: DVec3, spacing: f64| c.openness(p, spacing).unwrap_or(WIDE);
-            (c.is_still(), probe, c.roughness().map(|more| (least, more)), open, spec.stain.then_some(stain))
+            (c.is_still(), probe, c.is_baked().then_some(least), open, spec.stain.then_some(stain))
         });
         let asked: Vec<_> = asked.collect();
-        let mold = asked.iter().map(|(still, probe, rough, open, stain)| Mold {
+        let mold = asked.iter().map(|(still, probe, least, open, stain)| Mold {
             probe,
             still: *still,
-            rough: rough.as_ref().map(|(least, more)| Rough { least, more: *more }),
+            least: least.as_ref().map(|l| l as Least),
             open: Some(open),
             stain: stain.as_ref().map(|s| s as Stain),
         });

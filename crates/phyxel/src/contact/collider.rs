@@ -191,11 +191,11 @@ impl Collider {
             _ => &*self.shape,
         }
     }
-    /// How much less than the distance `least_distance` is on average [m]; None if it is the distance itself.
-    pub fn roughness(&self) -> Option<f64> {
-        self.baked.as_ref().map(|baked| baked.roughness())
+    /// Whether `least_distance` is sooner told than the distance.
+    pub fn is_baked(&self) -> bool {
+        self.baked.is_some()
     }
-    /// No more than that, sooner told where there is a grid, see `bake`.
+    /// No more than the distance, sooner told where there is a grid, see `bake`.
     pub fn least_distance(&self, position: DVec3) -> f64 {
         let own = self.end.to_own(position);
         self.baked.as_ref().map_or_else(|| self.shape.distance(own), |baked| baked.least_distance(own))

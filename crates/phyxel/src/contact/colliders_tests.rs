@@ -76,7 +76,7 @@ fn fast_points_stay_outside_a_mesh_of_which_a_grid_is_asked() {
     for cell in [0.005, 0.02] {
         let mut ball = collider(MeshShape::new(&mesh), 0.3);
         ball.bake(cell, 0.05);
-        assert!(ball.roughness().is_some());
+        assert!(ball.is_baked());
         let mut colliders = Colliders::new(vec![ball]);
         let mut points = cloud(DVec3::Y * 0.25, DVec3::new(0.0, -10.0, 0.0));
         fall(&mut colliders, &mut points, GRAVITY, 1e-3, 60);

@@ -24,7 +24,7 @@ pub use boundary::{anisotropy, exposure};
 pub use breaks::Breaks;
 pub use closed::seen_through;
 pub use displacement::{Carrier, Falloff};
-pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Least, Manner, Mold, Paint, Rough, Span, Stain, Worn};
+pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Least, Manner, Mold, Paint, Span, Stain, Worn};
 pub use gaussian::{GaussianField, OnSurface};
 pub use iso::IsoSurface;
 pub use remesh::{mesh_around, mesh_of_surfels};

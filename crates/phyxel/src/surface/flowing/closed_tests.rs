@@ -76,7 +76,7 @@ fn the_corner_between_two_molds_is_filled_without_holes() {
     let molds = [&floor as Probe, &wall as Probe].map(|probe| Mold {
         probe,
         still: true,
-        rough: None,
+        least: None,
         open: None,
         stain: None,
     });
@@ -104,7 +104,7 @@ fn the_corner_between_two_molds_is_filled_without_holes() {
 fn no_film_stays_where_matter_has_left_a_wall() {
     let mut lab = detailed();
     let floor = |p: DVec3| (p.y + 5.0, DVec3::Y);
-    let molds = [Mold { probe: &floor, still: true, rough: None, open: None, stain: None }];
+    let molds = [Mold { probe: &floor, still: true, least: None, open: None, stain: None }];
     let mut surface = std::mem::take(&mut lab.surface);
     lab.with(&lab.rest, |points| surface.update(points, &[], &molds));
     // Surfels that touched a wall half a spacing off the matter: not so far that they would count as left behind.

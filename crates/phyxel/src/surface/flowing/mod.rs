@@ -48,7 +48,7 @@ use coat::Coat;
 pub use coat::Worn;
 use field::Field;
 use glam::{DVec3, Vec3};
-pub use mold::{Least, Mold, Openness, Probe, Rough, Stain};
+pub use mold::{Least, Mold, Openness, Probe, Stain};
 pub use paint::Paint;
 use paint::Surroundings;
 use rayon::prelude::*;

@@ -55,15 +55,6 @@ pub type Probe<'a> = &'a (dyn Fn(DVec3) -> (f64, DVec3) + Sync);
 /// A lower bound of the distance of a mold at a place [m].
 pub type Least<'a> = &'a (dyn Fn(DVec3) -> f64 + Sync);
 
-/// What is quickly told of a distance.
-#[derive(Clone, Copy)]
-pub struct Rough<'a> {
-    /// No more than it.
-    pub least: Least<'a>,
-    /// How much more than that it is, about [m].
-    pub more: f64,
-}
-
 /// sRGB color of a mold next to a place [m].
 pub type Stain<'a> = &'a (dyn Fn(DVec3) -> [u8; 3] + Sync);
 
@@ -77,8 +68,8 @@ pub struct Mold<'a> {
     pub probe: Probe<'a>,
     /// Whether it is where it was at the last update.
     pub still: bool,
-    /// The distance, roughly; None: `probe` is quick itself.
-    pub rough: Option<Rough<'a>>,
+    /// What is quickly told of the distance; None: `probe` is quick itself.
+    pub least: Option<Least<'a>>,
     /// How open it is; None: as beside a plane.
     pub open: Option<Openness<'a>>,
     /// The color that it leaves on what touches it; None: none.
@@ -88,7 +79,7 @@ pub struct Mold<'a> {
 impl Mold<'_> {
     /// Whether it is farther than that from a place [m], as far as is quickly told.
     fn is_beyond(&self, place: DVec3, way: f64) -> bool {
-        self.rough.is_some_and(|rough| (rough.least)(place) > way)
+        self.least.is_some_and(|least| least(place) > way)
     }
 }
 

@@ -461,7 +461,7 @@ fn a_print_finer_than_the_points_is_taken_and_kept() {
     let probe = |p: DVec3| ((p.y - height(p)) * normal(p).y, normal(p));
     // It is striped, and leaves its color.
     let stain = |p: DVec3| if (p.x / SPACING).floor() as i32 % 2 == 0 { [200, 30, 40] } else { [20, 60, 220] };
-    let floor = [Mold { probe: &probe, still: true, rough: None, open: None, stain: Some(&stain) }];
+    let floor = [Mold { probe: &probe, still: true, least: None, open: None, stain: Some(&stain) }];
     let mut surface = std::mem::take(&mut lab.surface);
     for k in 0..30 {
         let sink = 0.004 * f64::from(k.min(20));

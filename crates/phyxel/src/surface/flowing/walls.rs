@@ -111,7 +111,7 @@ mod tests {
     fn densities(shape: &Arc<dyn Shape>, poured: impl Fn(DVec3) -> bool, places: &[DVec3]) -> Vec<f32> {
         let openness = Openness::new(shape, 1.0);
         let (probe, open) = (|p: DVec3| shape.distance_normal(p), |p: DVec3, _: f64| openness.at(p));
-        let molds = [Mold { probe: &probe, still: true, rough: None, open: Some(&open), stain: None }];
+        let molds = [Mold { probe: &probe, still: true, least: None, open: Some(&open), stain: None }];
         let place = |i: i32| DVec3::new(f64::from(i % 15), f64::from(i / 15 % 15), f64::from(i / 225)) - 7.0;
         let fits = |p: &DVec3| shape.distance(*p) > 0.49 && poured(*p);
         let points: Vec<DVec3> = (0..3375).map(|i| place(i) + 0.5 * DVec3::new(1.0, 1.0, 0.0)).filter(fits).collect();
