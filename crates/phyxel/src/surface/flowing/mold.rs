@@ -2,7 +2,8 @@
 //!
 //! Points at a wall cannot fill relief finer than their spacing. So the density of the implicit field is taken beside what there is room for
 //! (`walls.rs`). Where it is full at the wall, the wall is the surface; elsewhere the surface is that of the field, which meets the wall at a
-//! right angle. So there is one closed surface, without a loose film at its rim. Surfels take the way to the wall in steps, so that no crack opens at the front. While one touches, the implicit
+//! right angle. So there is one closed surface, without a loose film at its rim. Surfels take the way to the wall in steps, so that no crack
+//! opens at the front. While one touches, the implicit
 //! surface has no say over it; once the matter is solid the print is its detail and moves with it.
 
 use super::field::ISO;
@@ -14,7 +15,7 @@ use crate::geometry::Open;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-/// Surfels of points that are nearer to a wall than this may touch it, and not be drawn there only [spacings].
+/// Surfels of points nearer to a wall than this may touch it, those of farther ones are at most drawn there [spacings].
 const WALL: f64 = 1.2;
 /// Points nearer to a wall than this are smeared over balls [spacings].
 const ROUND: f64 = 2.0;

@@ -198,7 +198,7 @@ impl FlowingSurface {
     fn may_fill(&self, e: &Element) -> bool {
         let fades =
             || self.scratch.detailed.get(e.host as usize) == Some(&true) && self.marks[e.host as usize].is_flowing();
-        e.blend >= 1.0 || e.contact >= 1.0 || (e.blend > 0.0 && fades())
+        !e.hangs() || (e.blend > 0.0 && fades())
     }
 
     /// A place beside a surfel that has not faded whole, on the planes of those around it; None where they are not on all sides of it.
@@ -235,7 +235,7 @@ impl FlowingSurface {
                 .with_min_len(CHUNK)
                 .map_init(Near::default, |near, &(parent, place)| {
                     let e = &self.elements[parent as usize];
-                    if e.blend < 1.0 && e.contact < 1.0 {
+                    if e.hangs() {
                         return self.level(e, place, cover);
                     }
                     let spacing = self.spacing(e.body);
@@ -255,7 +255,7 @@ impl FlowingSurface {
                 if !cover.taken(&self.elements, on.position, on.normal, ROOM * spacing) {
                     let e = &self.elements[parent as usize];
                     let new = self.element_at(on, self.spacing(e.body), e.velocity);
-                    let fades = e.blend < 1.0 && e.contact < 1.0;
+                    let fades = e.hangs();
                     let new = match fades {
                         true => Element { blend: e.blend, grown: e.grown, winding: e.winding, ..new },
                         false => new,
@@ -340,6 +340,13 @@ impl FlowingSurface {
         let body = self.scratch.bodies[host as usize];
         let place = Element { position, normal, axis_u, axis_v, host, body, ..bytemuck::Zeroable::zeroed() };
         Element { contact, velocity, origin: NONE, blend: 1.0, grown: 1, ..place }
+    }
+}
+
+impl Element {
+    /// Whether it is neither on the implicit surface nor on a mold.
+    fn hangs(&self) -> bool {
+        self.blend < 1.0 && self.contact < 1.0
     }
 }
 
