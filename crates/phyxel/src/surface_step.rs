@@ -1,7 +1,7 @@
 //! The drawn surface of what flows, brought up to each frame.
 
 use crate::frame::BodyFrame;
-use crate::geometry::Open;
+use crate::geometry::{Moments, Open};
 use crate::groups::Groups;
 use crate::neighbors::Neighborhoods;
 use crate::points::Points;
@@ -17,7 +17,7 @@ const TRAVEL: f64 = 0.5;
 /// ... but at most so many times in a frame.
 const PARTS: f64 = 4.0;
 /// Around what is no mold.
-const WIDE: Open = Open { share: 1.0, slope: DVec3::ZERO, mouth: DVec3::ZERO, depth: 0.0 };
+const WIDE: Open = Open { share: 1.0, slope: DVec3::ZERO, mouth: DVec3::ZERO, depth: 0.0, wide: Moments::ZERO };
 /// Plastic strain from which a point of an embedded body has flowed.
 const FLOWED: f32 = 1e-3;
 

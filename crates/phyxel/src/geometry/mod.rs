@@ -22,6 +22,7 @@ mod refine;
 mod tests;
 mod topology;
 mod triangle;
+mod wide;
 mod winding;
 
 pub use baked::Baked;
@@ -38,6 +39,7 @@ pub use placed::{Placed, Pose, Scaled};
 pub use primitives::{Capsule, Cone, Cuboid, Cylinder, Ellipsoid, HalfSpace, Sphere, Torus};
 pub use topology::MeshReport;
 pub(crate) use triangle::{Feature, closest as closest_on_triangle};
+pub use wide::{Moments, WIDE, WIDE_SUM, wide_weight};
 pub(crate) use winding::Winding;
 
 use glam::DVec3;

@@ -1,8 +1,9 @@
 //! Nooks: free space that balls do not get to, and the ways out of it.
 //!
 //! From the nodes that balls cover the way goes on, node by node through free space, into relief that is narrower than they are. Each node there
-//! takes the mean of where its neighbors nearer to the mouth come from, so that the ways change smoothly from place to place. Nodes just
-//! inside of the wall take over what the nearest free one knows: places on the wall lie between both.
+//! takes the mean of where its neighbors nearer to the mouth come from, so that the ways change smoothly from place to place; of several mouths the
+//! nearest one, because between two of them there is wall. Nodes just inside of the wall take over what the nearest free one knows:
+//! places on the wall lie between both.
 
 use glam::{DVec3, Vec3};
 use std::cmp::Reverse;
@@ -15,6 +16,8 @@ const COVERED: f32 = 0.5;
 /// Nodes deeper in the wall than the first are not free; than the second they know nothing [spacings].
 const FREE: f32 = -0.06;
 const DEEPEST: f32 = -0.6;
+/// Ways that end nearer to each other than this lead to the same mouth [spacings].
+const ALIKE: f32 = 1.0;
 
 /// The way out of a nook.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,15 +59,20 @@ pub(super) fn find_nooks(nodes: &[(f32, f32)], side: usize, fine: f32) -> Box<[N
             if settled[k] {
                 continue;
             }
-            settled[k] = true;
+            // Mouths that the neighbors nearer to one know, with how deep these are and how far away.
+            let known = |(j, length): (usize, f32)| {
+                let (mouth, before) = mouths[j].filter(|m| settled[j] && m.1 < depth)?;
+                Some((mouth, before, length))
+            };
+            let shortest = around(k).filter_map(known).min_by(|a, b| (a.1 + a.2).total_cmp(&(b.1 + b.2)));
+            let Some((main, ..)) = shortest else { continue };
             let (mut sum, mut mouth) = (0.0, Vec3::ZERO);
-            for (j, length) in around(k).filter(|(j, _)| settled[*j] && *j != k) {
-                if let Some((from, before)) = mouths[j].filter(|m| m.1 < depth) {
-                    let weight = (depth - before) / (length * length);
-                    (sum, mouth) = (sum + weight, mouth + weight * from);
-                }
+            for (from, before, length) in around(k).filter_map(known).filter(|b| b.0.distance(main) < ALIKE * fine) {
+                let weight = (depth - before) / (length * length);
+                (sum, mouth) = (sum + weight, mouth + weight * from);
             }
             mouths[k] = Some((mouth / sum, depth));
+            settled[k] = true;
         }
         if depth < MARGIN as f32 {
             for (j, length) in around(k).filter(|(j, _)| is_nook(nodes[*j]) && !settled[*j]) {
@@ -72,7 +80,7 @@ pub(super) fn find_nooks(nodes: &[(f32, f32)], side: usize, fine: f32) -> Box<[N
             }
         }
     }
-    let unknown = Nook { way: Vec3::ZERO, depth: f32::INFINITY };
+    let unknown = Nook { depth: f32::INFINITY, ..Nook::default() };
     let known = |k: usize| mouths[k].map(|(mouth, depth)| Nook { way: (mouth - place(k)) / fine, depth: depth / fine });
     let beside = |k: usize| {
         let own = around(k).filter(|(j, _)| nodes[*j].1 > FREE);
@@ -95,23 +103,30 @@ pub(super) fn find_nooks(nodes: &[(f32, f32)], side: usize, fine: f32) -> Box<[N
 }
 
 /// What is known at a place in a brick [cells], of `side` nodes along each axis of which the first is at -1: the mean of the nodes around that know
-/// something.
+/// something, and lead to the same mouth as the nearest of them.
 pub(super) fn nook_at(nodes: &[Nook], side: usize, at: DVec3) -> Nook {
     let corner = at.floor();
     let part = (at - corner).as_vec3();
     let [i, j, k] = corner.to_array().map(|x| x as usize + 1);
-    let (mut sum, mut found) = (0.0, Nook::default());
-    for c in 0..8 {
-        let [x, y, z] = [c & 1, c >> 1 & 1, c >> 2];
-        let side_of = |bit: usize, part: f32| if bit == 1 { part } else { 1.0 - part };
-        let weight = side_of(x, part.x) * side_of(y, part.y) * side_of(z, part.z);
-        let node = nodes[((k + z) * side + j + y) * side + i + x];
-        if node.depth.is_finite() && weight > 0.0 {
-            sum += weight;
-            found = Nook { way: found.way + weight * node.way, depth: found.depth + weight * node.depth };
+    let corners = || {
+        (0..8).map(|c| [c & 1, c >> 1 & 1, c >> 2]).filter_map(|[x, y, z]| {
+            let side_of = |bit: usize, part: f32| if bit == 1 { part } else { 1.0 - part };
+            let weight = side_of(x, part.x) * side_of(y, part.y) * side_of(z, part.z);
+            let node = &nodes[((k + z) * side + j + y) * side + i + x];
+            (node.depth.is_finite() && weight > 0.0).then_some((weight, node))
+        })
+    };
+    let Some((_, main)) = corners().max_by(|a, b| a.0.total_cmp(&b.0)) else { return Nook::default() };
+    let (mut sum, mut alike, mut found) = (0.0, 0.0, Nook::default());
+    for (weight, node) in corners() {
+        sum += weight;
+        found.depth += weight * node.depth;
+        if node.way.distance(main.way) < ALIKE {
+            alike += weight;
+            found.way += weight * node.way;
         }
     }
-    if sum > 0.0 { Nook { way: found.way / sum, depth: found.depth / sum } } else { Nook::default() }
+    Nook { way: found.way / alike, depth: found.depth / sum }
 }
 
 /// Steps to the neighbors of a node in a cube of nodes, and their lengths [nodes].

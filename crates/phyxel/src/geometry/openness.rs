@@ -5,7 +5,8 @@
 //! least `BALL` spacings' radius, covers y (the opening of the free space), and the openness of x is the mean of o around it, with the weight
 //! (1 - r²/R²)³ of a smeared point, R = 2 spacings. On a plane wall it is 1/2.
 //!
-//! Relief narrower than the balls is a nook: what is in it is told by what is at its mouth, to which each place in it knows the way (`nooks.rs`).
+//! Relief narrower than the balls is a nook: what is in it is told by what is at its mouth, to which each place in it knows the way (`nooks.rs`),
+//! and by how far matter has come around it (`wide.rs`).
 //!
 //! Like the grid of distances (`baked.rs`) it is sampled on bricks that are filled when they are first asked: what a place is told depends on the
 //! place alone. Between nodes quadratic splines, so that the slope is exactly that of the value.
@@ -13,6 +14,7 @@
 use super::Shape;
 use super::baked::nodes_around;
 use super::nooks::{MARGIN, Nook, find_nooks, is_nook, nook_at};
+use super::wide::{APART, Moments, moments, moments_at, rooms};
 use glam::DVec3;
 use std::sync::{Arc, OnceLock};
 
@@ -59,6 +61,8 @@ pub struct Open {
     pub mouth: DVec3,
     /// How long that is around corners [m].
     pub depth: f64,
+    /// What balls can fill in wider surroundings; in nooks only.
+    pub wide: Moments,
 }
 
 /// What is known at the nodes of a brick; one number where all are alike.
@@ -73,8 +77,15 @@ struct Cover {
 struct Shares {
     /// Shares of the surroundings.
     shares: Box<[f32]>,
-    /// Ways to mouths and depths [spacings], if there are any.
-    nooks: Option<Box<[Nook]>>,
+    nooks: Option<Nooks>,
+}
+
+/// What is known of the nooks of a brick.
+struct Nooks {
+    /// Ways to mouths and depths [spacings], at the nodes of the brick and one around it.
+    ways: Box<[Nook]>,
+    /// What is open in wider surroundings.
+    wide: Box<[Moments]>,
 }
 
 impl Openness {
@@ -110,13 +121,17 @@ impl Openness {
             [all] => (f64::from(*all), DVec3::ZERO),
             shares => nodes_around(shares, NODES, at),
         };
-        let nook = nooks.as_ref().map_or(Nook::default(), |nooks| nook_at(nooks, NODES, at));
+        let (nook, wide) = match nooks {
+            Some(nooks) => (nook_at(&nooks.ways, NODES, at), moments_at(&nooks.wide, at)),
+            None => Default::default(),
+        };
         let spacing = self.cell * FINE as f64;
         Open {
             share,
             slope: slope / self.cell,
             mouth: spacing * nook.way.as_dvec3(),
             depth: spacing * f64::from(nook.depth),
+            wide,
         }
     }
 
@@ -168,7 +183,16 @@ impl Openness {
             const SIDE: usize = NODES + 2 * MARGIN;
             let mut nodes = vec![(1.0, 1e3); SIDE * SIDE * SIDE];
             self.for_each_node(from(MARGIN), SIDE, |k, known| nodes[k] = known.unwrap_or(nodes[k]));
-            find_nooks(&nodes, SIDE, FINE as f32)
+            let rooms = rooms(|k| (share(nodes[k]), nodes[k].1), SIDE);
+            let ways = find_nooks(&nodes, SIDE, FINE as f32);
+            let deep = |[x, y, z]: [usize; 3]| {
+                let nook = ways[(z * NODES + y) * NODES + x];
+                nook.depth > 0.0 && nook.depth.is_finite()
+            };
+            // Nodes of the brick begin one before its cells.
+            let span = |x: usize| (x + 1).saturating_sub(APART)..=(x + 1 + APART).min(NODES - 1);
+            let asked = |[x, y, z]: [usize; 3]| span(z).any(|z| span(y).any(|y| span(x).any(|x| deep([x, y, z]))));
+            Nooks { wide: moments(&rooms, asked), ways }
         });
         Shares { shares, nooks }
     }
@@ -322,6 +346,21 @@ mod tests {
             assert!((found.depth - depth).abs() < 0.3, "{p}: {}", found.depth);
             assert!((mouth.y - p.y - depth).abs() < 0.3 && (mouth.z - p.z).abs() < 0.05, "{p}: {mouth}");
             assert!(depth == 0.0 || open.at(mouth).share > 0.3, "{p}: {}", open.at(mouth).share);
+        }
+    }
+
+    #[test]
+    fn a_slot_through_a_wall_leads_to_the_nearer_of_its_mouths() {
+        let wall: Arc<dyn Shape> = Arc::new(Cuboid::new(DVec3::new(3.0, 10.0, 10.0), 0.0));
+        let slot: Arc<dyn Shape> = Arc::new(Cuboid::new(DVec3::new(4.0, 0.7, 12.0), 0.0));
+        let shape: Arc<dyn Shape> = Arc::new(Combined::new(Operation::Difference, vec![wall, slot], 0.0));
+        let open = Openness::new(&shape, 1.0);
+        for k in 0..20 {
+            let x = -1.2 + 0.12 * f64::from(k);
+            let found = open.at(DVec3::new(x, 0.0, 0.3));
+            let mouth = x + found.mouth.x;
+            assert!((1.0..1.9).contains(&mouth.abs()), "{x}: {mouth}");
+            assert!(x.abs() < 0.2 || mouth * x > 0.0, "{x}: {mouth}");
         }
     }
 }

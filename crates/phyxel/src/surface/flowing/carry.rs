@@ -1,10 +1,10 @@
 //! Moves surfels with the matter and fades those of flowing matter to the implicit surface.
 
+use super::look::Around;
 use super::mold::{HELD, Mold};
 use super::motion::{Company, Motion, Moved};
 use super::near::Near;
 use super::paint::Surroundings;
-use super::resample::Around;
 use super::walls::Walls;
 use super::{Carried, Carrier, Element, FlowingSurface, NONE, Scratch, Span, Surfels};
 use glam::{Mat3, Vec3, Vec3A};
@@ -29,6 +29,8 @@ const OVER: f32 = 0.15;
 const NARROW: f32 = 0.5;
 /// Part of the way that an ellipse goes to its due size in a frame.
 const RESIZE: f32 = 0.25;
+/// Longest half-axis of what has faded whole [of its due size].
+const WIDEST: f32 = 2.0;
 /// Surface that has faded by more than this is new.
 pub(super) const GROWN: f32 = 0.5;
 /// Surfels per parallel task.
@@ -247,6 +249,7 @@ fn shape_axes(e: &mut Element, around: &Around, faded: f32) {
             return length;
         }
         let length = if length.is_finite() { length } else { radius };
+        let length = if faded >= 1.0 { length.min(WIDEST * radius) } else { length };
         length + RESIZE * faded * (radius - length)
     };
     e.axis_u = (u * sized(long_u)).into();

@@ -1,5 +1,6 @@
 //! Surfaces of balls that flow are closed, without flakes, and so are the meshes around them.
 
+use super::paint::Surroundings;
 use super::tests::{Lab, RADIUS, SPACING, detailed, tear};
 use super::*;
 use crate::surface::{mesh_of_surfels, seen_through};
@@ -139,4 +140,44 @@ fn a_gap_in_what_fades_is_closed_and_a_border_does_not_grow() {
         assert!((e.position.length() - 1.0).abs() < 0.1 * spacing, "{}", e.position.length());
         assert!(e.position.y > -0.5 - spacing, "{}", e.position);
     }
+}
+
+#[test]
+fn what_goes_in_a_frame_leaves_no_gap_in_that_frame() {
+    let mut lab = Lab::make(&[DVec3::ZERO], 1.0, true);
+    lab.frame(|_, p| p);
+    lab.surface.elements.iter_mut().for_each(|e| e.blend = 1.0);
+    lab.frame(|_, p| p);
+    let surface = &mut lab.surface;
+    let mut cover = surface.cover();
+    let around = surface.look_around(&cover);
+    // All have looked around; then some go.
+    for (e, alive) in surface.elements.iter().zip(&mut cover.alive) {
+        *alive = e.position.distance(Vec3::X) > 0.15;
+    }
+    let gone = cover.alive.iter().filter(|a| !**a).count();
+    let disturbed = surface.disturbed(&mut cover);
+    let count = surface.elements.len();
+    surface.fill(&around, &disturbed, &mut cover, Surroundings { molds: &[], paints: &[None] });
+    let new = surface.elements[count..].iter().filter(|e| e.position.distance(Vec3::X) < 0.2).count();
+    assert!(gone > 4 && 2 * new > gone, "{new} for {gone}");
+}
+
+#[test]
+fn one_slow_point_is_not_calm_among_others_that_move() {
+    let mut lab = detailed();
+    let floor = |p: DVec3| (p.y + 1.2, DVec3::Y);
+    let molds = [Mold { probe: &floor, still: true, least: None, open: None, stain: None }];
+    lab.frame(|_, p| p);
+    let surface = &mut lab.surface;
+    surface.approach(&molds);
+    let low = (0..lab.rest.len()).min_by(|a, b| lab.rest[*a].y.total_cmp(&lab.rest[*b].y)).unwrap();
+    for (one, others, calm) in [(0.0, 0.0, true), (0.0, 1.0, false), (1.0, 0.0, false)] {
+        surface.scratch.velocities.fill(others * Vec3::X);
+        surface.scratch.velocities[low] = one * Vec3::X;
+        surface.find_calm(&molds);
+        assert_eq!(surface.scratch.calm[low], calm, "{one} {others}");
+    }
+    surface.find_calm(&[]);
+    assert!(surface.scratch.calm.iter().all(|c| !c));
 }

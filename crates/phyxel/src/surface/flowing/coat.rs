@@ -6,10 +6,10 @@
 
 use super::carry::{CHUNK, FADE, FAST_FADE, GROWN, Solid, advect, follow_solid, settle};
 use super::cover::Cover;
+use super::look::Around;
 use super::mold::Mold;
 use super::motion::{Company, Motion};
 use super::near::Near;
-use super::resample::Around;
 use super::{Carried, Coated, Element, FlowPoints, FlowingSurface, NONE, Span};
 use crate::frame::MeshFrame;
 use crate::geometry::{Bounds, Bvh, Mesh, closest_on_triangle};

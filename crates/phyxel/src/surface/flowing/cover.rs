@@ -1,6 +1,6 @@
 //! Where surfels are: found by place while some move and new ones are added.
 
-use super::resample::{SAME_SIDE, SEEN};
+use super::look::{SAME_SIDE, SEEN};
 use super::{Element, FlowingSurface};
 use crate::neighbors::Grid;
 use glam::{DVec3, IVec3, Vec3};
@@ -79,8 +79,18 @@ impl FlowingSurface {
 impl Cover {
     /// Notes that a surfel has been added behind all others.
     pub fn add(&mut self, i: u32, p: Vec3) {
-        self.cells.entry(cell(p, self.edge)).or_default().push(i);
+        self.note(i, p);
         self.alive.push(true);
+    }
+
+    /// Notes where a surfel is that has moved far since the start of the frame.
+    pub fn note(&mut self, i: u32, p: Vec3) {
+        self.cells.entry(cell(p, self.edge)).or_default().push(i);
+    }
+
+    /// All surfels of the start of the frame, as they were then.
+    pub fn spots(&self) -> impl Iterator<Item = (u32, &Spot)> {
+        self.grid.order().iter().copied().zip(&self.spots)
     }
 
     /// Calls `visit(j, spot, offset)` for every surfel of the start of the frame that was nearer to `p` than `radius` [m].

@@ -12,31 +12,22 @@
 //! matter up to the wall and into relief narrower than the points, and its surface meets the wall at a right angle. Points there are smeared
 //! over balls, as that share is measured; ellipsoids would keep each finger of a rim one point wide, too.
 
+use super::kernel::{AXES, KERNEL, Kernel, NEAR, Shape, company, kernel, shape};
 use super::near::{List, Near};
 use super::walls::Walls;
-use crate::linalg::{SymmetricEigen, outer};
+use crate::geometry::{Moments, WIDE, WIDE_SUM, wide_weight};
 use crate::neighbors::{Grid, Neighborhoods};
-use glam::{DMat3, DVec3, Mat3A, Vec3, Vec3A};
+use glam::{DVec3, Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
 
-/// Neighbors that shape a point's kernel are nearer than this [spacings].
-const NEAR: f64 = 2.5;
-/// Radius of a kernel inside the matter [spacings].
-const KERNEL: f64 = 2.0;
-/// Radius of the kernel of a lone point [spacings]: its drop has a radius of half a spacing.
-const LONE: f64 = 1.2;
-/// Shortest and longest axis of a kernel, relative to `KERNEL`.
-const AXES: (f64, f64) = (0.3, 1.1);
-/// How alike the shifts of two points must be to lie in the same layer [spacings].
-const ALIKE: f64 = 0.25;
-/// Part of the difference between a point's shift and its layer's that is smoothed away.
-const SMOOTH: f64 = 0.9;
 /// Density at the surface.
 pub(super) const ISO: f32 = 0.5;
 /// Below this density of the points themselves there is nothing, however little room they have.
 const BARE: f32 = 0.004;
 /// Loss of density on the way into a nook [per spacing].
-const INWARD: f32 = 0.1;
+const INWARD: f32 = 0.03;
+/// A nook is at most this many times as full as its mouth.
+const MOUTH: f32 = 2.0;
 /// Half the distance over which slopes in nooks are taken [spacings].
 const DIFFERENCE: f32 = 0.1;
 /// Edge of the cells that share lists of what is near [surfel spacings], and its bounds [radii of the largest kernel].
@@ -72,29 +63,6 @@ pub(super) struct Field {
     reach: f64,
     /// Edge of the cells that share lists of what is near [m].
     pub cell: f32,
-}
-
-/// What is known of a point's neighborhood.
-#[derive(Clone, Copy, Default)]
-struct Shape {
-    /// Mean of the neighbors relative to the point [m].
-    shift: DVec3,
-    /// Scatter of the neighbors [m²].
-    scatter: DMat3,
-    /// Summed weights; 1 for a lone point.
-    weight: f64,
-}
-
-/// A smeared point.
-struct Kernel {
-    /// Smoothed position [m].
-    center: DVec3,
-    /// Squared inverse shape [1/m²].
-    shape: Mat3A,
-    /// Density at the center.
-    height: f32,
-    /// One over the shortest axis [1/m].
-    steepness: f32,
 }
 
 /// Density and its gradient at a place.
@@ -177,8 +145,8 @@ impl Field {
         Sample { gradient: Vec3A::new(along(Vec3A::X), along(Vec3A::Y), along(Vec3A::Z)), ..found }
     }
 
-    /// Density and gradient beside what walls leave room for; in a nook those at its mouth, the density less what is lost on the way, and how
-    /// long that is [m].
+    /// Density and gradient beside what walls leave room for; in a nook those at its mouth, deep in it the density that what is around tells.
+    /// And how long the way from the mouth is [m].
     fn beside_walls(&self, p: Vec3A, label: u32, walls: Walls, near: &mut Near) -> (Sample, f32) {
         let open = walls.at(self.middle + p.as_dvec3());
         let place = if open.depth > 0.0 { (open.place - self.middle).as_vec3a() } else { p };
@@ -188,9 +156,31 @@ impl Field {
         }
         let full = bare.density / open.share;
         let gradient = (bare.gradient - full * open.slope) / open.share;
-        // A nook fills from its mouth on.
-        let density = (full - INWARD / walls.spacing() * open.depth).max(0.0);
+        // A nook fills from its mouth on, as far as matter has come around it.
+        let mut density = (full - INWARD / walls.spacing() * open.depth).max(0.0);
+        if open.depth > 0.0 {
+            let (level, trust) = self.level(p, label, walls.spacing(), &open.wide);
+            let deep = (open.depth / walls.spacing()).min(1.0) * trust;
+            density += deep * (level.clamp(0.0, MOUTH * density) - density);
+        }
         (Sample { density, gradient }, open.depth)
+    }
+
+    /// How full a nook is at `p` (relative to `middle`) by how far matter has come around it, and how far that is to be trusted, 0 ..= 1.
+    fn level(&self, p: Vec3A, label: u32, spacing: f32, open: &Moments) -> (f32, f32) {
+        let reach = WIDE * f64::from(spacing);
+        let place = self.middle + p.as_dvec3();
+        let (mut sum, mut first) = (0.0, DVec3::ZERO);
+        self.grid.for_each_within(place, reach, |j, r2| {
+            if self.labels[j] == label {
+                let w = wide_weight(r2 / (reach * reach));
+                sum += w;
+                first += w * (self.smoothed[j] - place);
+            }
+        });
+        let each = WIDE.powi(-3) / WIDE_SUM;
+        let (full, trust) = open.fullness(each * sum, each / reach * first);
+        (full as f32, trust as f32)
     }
 
     /// Density and gradient at `p` (relative to `middle`), from the points in `list`.
@@ -262,6 +252,11 @@ impl Field {
         None
     }
 
+    /// Calls `visit` with every point whose center is nearer to a place than `radius` [m].
+    pub fn for_each_near(&self, place: DVec3, radius: f64, mut visit: impl FnMut(usize)) {
+        self.grid.for_each_within(place, radius, |j, _| visit(j));
+    }
+
     /// The point of a piece whose center is nearest to `p` [m], if it is within `radius` [m].
     pub fn nearest_within(&self, p: Vec3, label: u32, radius: f32, near: &mut Near) -> Option<u32> {
         let local = self.local(p);
@@ -273,7 +268,10 @@ impl Field {
     /// Density of a piece at a place [m], as far as walls leave room for it.
     pub fn density_at(&self, p: Vec3, label: u32, walls: Walls, near: &mut Near) -> f32 {
         let local = self.local(p);
-        let found = self.fullness(local, label, walls, near).density;
+        let found = match walls.is_empty() {
+            true => self.sample(local, &near.of(self, local, label).reaching).density,
+            false => self.beside_walls(local, label, walls, near).0.density,
+        };
         if found < BARE { 0.0 } else { found }
     }
 
@@ -297,66 +295,6 @@ impl Field {
         }
         best.1
     }
-}
-
-/// Whether a point with that summed weight is in company: 0 ..= 1. A lone point has 1, a line of them 4, a sheet 12.
-fn company(weight: f64) -> f64 {
-    ((weight - 2.0) / 6.0).clamp(0.0, 1.0)
-}
-
-/// Weight of a neighbor at a distance relative to the radius.
-fn weight(q: f64) -> f64 {
-    (1.0 - q * q * q).max(0.0)
-}
-
-fn shape(i: usize, positions: &[DVec3], radii: &[f64], labels: &[u32], near: &Neighborhoods) -> Shape {
-    let (mut sum, mut moment, mut second) = (1.0, DVec3::ZERO, DMat3::ZERO);
-    for j in near.of(i).filter(|&j| labels[j] == labels[i]) {
-        let r = positions[j] - positions[i];
-        let w = weight(r.length() / (0.5 * (radii[i] + radii[j])));
-        sum += w;
-        moment += w * r;
-        second += outer(w * r, r);
-    }
-    let shift = moment / sum;
-    Shape { shift, scatter: second * (1.0 / sum) - outer(shift, shift), weight: sum }
-}
-
-/// How a point is smeared; `round`: alike in all directions.
-fn kernel(
-    (i, round): (usize, bool),
-    positions: &[DVec3],
-    spacings: &[f64],
-    labels: &[u32],
-    shapes: &[Shape],
-    near: &Neighborhoods,
-) -> Kernel {
-    let (own, spacing) = (shapes[i], spacings[i]);
-    // Neighbors whose shift is like the own one lie in the same layer below the surface; their mean shift is what
-    // smoothing would shrink the surface by.
-    let (mut sum, mut alike) = (1.0, own.shift);
-    for j in near.of(i).filter(|&j| labels[j] == labels[i]) {
-        let r = (positions[j] - positions[i]).length() / (NEAR * 0.5 * (spacing + spacings[j]));
-        let apart = (shapes[j].shift - own.shift).length_squared() / (spacing * spacing);
-        let w = weight(r) * (-apart / (2.0 * ALIKE * ALIKE)).exp();
-        sum += w;
-        alike += w * shapes[j].shift;
-    }
-    let company = company(own.weight);
-    let center = positions[i] + SMOOTH * company * (own.shift - alike / sum);
-    // A uniform ball of neighbors has the scatter 0.15 radius² in every direction.
-    let full = 0.15 * (NEAR * spacing) * (NEAR * spacing);
-    let axis = |scatter: f64| {
-        let shaped = if round { 1.0 } else { (scatter.max(0.0) / full).sqrt().clamp(AXES.0, AXES.1) };
-        spacing * (LONE + company * (KERNEL * shaped - LONE))
-    };
-    let eigen = SymmetricEigen::new(own.scatter);
-    let axes = eigen.values.to_array().map(axis);
-    let inverse = eigen.map(|scatter| axis(scatter).powi(-2));
-    let height = 315.0 / (64.0 * std::f64::consts::PI) * spacing.powi(3) / (axes[0] * axes[1] * axes[2]);
-    let shape = Mat3A::from_cols_array(&inverse.to_cols_array().map(|v| v as f32));
-    let steepness = 1.0 / axes[0].min(axes[1]).min(axes[2]);
-    Kernel { center, shape, height: height as f32, steepness: steepness as f32 }
 }
 
 #[cfg(test)]

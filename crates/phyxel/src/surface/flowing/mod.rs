@@ -24,6 +24,8 @@ mod coat;
 mod coat_tests;
 mod cover;
 mod field;
+mod kernel;
+mod look;
 mod mold;
 mod motion;
 mod near;
@@ -244,6 +246,8 @@ struct Scratch {
     /// Molds whose walls each feels, a bit for each, and whether it is near one.
     felt: Vec<u64>,
     round: Vec<bool>,
+    /// Whether each is near a mold and hardly moves, nor what is around it.
+    calm: Vec<bool>,
     /// Whether what happens to places at rest is of interest, for each body of the world: something is painted there.
     followed: Vec<bool>,
     /// Largest spacing [m].
@@ -339,6 +343,7 @@ impl FlowingSurface {
         let finest = self.finest();
         let Scratch { positions, spacings, labels, round, field, .. } = &mut self.scratch;
         field.build(positions, spacings, labels, round, finest);
+        self.find_calm(molds);
         self.scratch.followed =
             carried.iter().map(|c| c.is_some_and(|c| c.paint.is_some() || c.coat.is_some())).collect();
         self.know_rest();
@@ -356,8 +361,9 @@ impl FlowingSurface {
         self.press(molds, &mut cover.alive);
         self.drop_films(&mut cover.alive);
         self.wear_coats(&worn, carried, &cover, molds);
+        let disturbed = self.disturbed(&mut cover);
         self.thin(&around, &mut cover);
-        self.fill(&around, &mut cover, world);
+        self.fill(&around, &disturbed, &mut cover, world);
         self.seed(&mut cover, world);
         self.finish(&cover);
         self.close();

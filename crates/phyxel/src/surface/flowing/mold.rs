@@ -34,6 +34,8 @@ pub(super) const KEPT: f32 = 0.46;
 /// Matter slower than this [spacings per second] is calm, and drawn to a wall from farther away [spacings].
 const CALM: f32 = 0.5;
 const CALM_WETTING: f64 = 1.4;
+/// What moves within this distance of matter keeps it from being calm [spacings].
+const AROUND: f64 = 3.0;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
@@ -113,6 +115,20 @@ impl FlowingSurface {
             walls.push(near);
         }
         (self.scratch.walls, self.scratch.felt, self.scratch.round) = (walls, felt, round);
+    }
+
+    /// Finds which members are calm: they and all around them hardly move. One alone may be slow for a moment where it turns.
+    pub(super) fn find_calm(&mut self, molds: &[Mold]) {
+        let s = &self.scratch;
+        let slow = |i: usize| s.velocities[i].length() < CALM * s.spacings[i] as f32;
+        let one = |i: usize| {
+            let mut calm = !molds.is_empty() && s.felt[i] != 0 && slow(i);
+            if calm {
+                s.field.for_each_near(s.positions[i], AROUND * s.spacings[i], |j| calm &= slow(j));
+            }
+            calm
+        };
+        self.scratch.calm = (0..s.positions.len()).into_par_iter().with_min_len(32).map(one).collect();
     }
 
     /// Whether surfels of a member are asked for molds.
@@ -262,14 +278,9 @@ impl Scratch {
 
     fn room<'a>(&'a self, host: usize, molds: &'a [Mold<'a>]) -> Room<'a> {
         let (field, walls) = (&self.field, self.walls(host, molds));
-        let (label, spacing, calm) = (self.labels[host], self.spacings[host], is_calm(self, host));
+        let (label, spacing, calm) = (self.labels[host], self.spacings[host], self.calm[host]);
         Room { field, molds, walls, label, spacing, calm }
     }
-}
-
-/// Whether a member hardly moves.
-fn is_calm(s: &Scratch, host: usize) -> bool {
-    s.velocities[host].length() < CALM * s.spacings[host] as f32
 }
 
 /// What a mold said at a place.

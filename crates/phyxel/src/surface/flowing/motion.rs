@@ -147,7 +147,11 @@ impl Motion {
             let part = 1.0 / sum;
             let step = step * part;
             let [x, y, z] = [x - slope.x * step, y - slope.y * step, z - slope.z * step].map(|column| column * part);
-            return Moved { step: step.into(), gradient: Mat3::from_cols(x.into(), y.into(), z.into()), flow, host };
+            // At the end of all reach the weights change without bound.
+            let norm = (x.length_squared() + y.length_squared() + z.length_squared()).sqrt();
+            let gradient =
+                Mat3::from_cols(x.into(), y.into(), z.into()) * (STEEPEST as f32 / norm.max(STEEPEST as f32));
+            return Moved { step: step.into(), gradient, flow, host };
         }
         // Beyond the reach of all: with the nearest point and its surroundings.
         let away = local - Vec3A::from_vec4(self.spots[own]);
@@ -242,4 +246,32 @@ fn gradient(i: usize, before: Before, steps: &[DVec3], radii: &[f64], near: &Nei
     let gradient = leaning + (moved - leaning * moment) * inverse;
     let norm = double_dot(gradient, gradient).sqrt();
     if norm.is_finite() { gradient * (STEEPEST / norm.max(STEEPEST)) } else { DMat3::ZERO }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ellipses_are_not_drawn_out_at_the_end_of_all_reach() {
+        // Two points that part, and places that only just feel one or both.
+        let positions = [DVec3::ZERO, 2.4 * DVec3::X];
+        let after = [-0.5 * DVec3::X, 2.9 * DVec3::X];
+        let before = Before {
+            positions: &positions,
+            spacings: &[1.0; 2],
+            flow: &[1.0; 2],
+            labels: &[1; 2],
+            old_labels: &[1; 2],
+        };
+        let motion = Motion::new(before, &after);
+        let mut steepest: f32 = 0.0;
+        for k in 0..2000 {
+            let place = Vec3::new(1.2 + 1e-4 * (k % 20) as f32, 1.8 + 1e-3 * (k / 20) as f32, 0.0);
+            let moved = motion.at(place, 0, &mut Company::default());
+            let columns = [moved.gradient.x_axis, moved.gradient.y_axis, moved.gradient.z_axis];
+            steepest = columns.iter().map(|c| c.length_squared()).sum::<f32>().sqrt().max(steepest);
+        }
+        assert!((2.0..1.001 * STEEPEST as f32).contains(&steepest), "{steepest}");
+    }
 }

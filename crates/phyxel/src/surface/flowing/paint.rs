@@ -153,14 +153,13 @@ impl FlowingSurface {
     /// Where surface at a new surfel comes from: as the places of those around go on there. Its own is a first guess.
     fn reference_at(&self, e: &Element, cover: &Cover) -> Vec3 {
         let spacing = self.spacing(e.body);
-        let reach = super::resample::SEEN * spacing;
+        let reach = super::look::SEEN * spacing;
         let mut fit = Fit::default();
         cover.near(&self.elements, e.position, reach, |j, offset| {
             let other = &self.elements[j as usize];
             let way = other.reference - e.reference;
-            let same = j < cover.painted
-                && other.source == e.source
-                && other.normal.dot(e.normal) > super::resample::SAME_SIDE;
+            let same =
+                j < cover.painted && other.source == e.source && other.normal.dot(e.normal) > super::look::SAME_SIDE;
             if same && way.length_squared() < (SEAM * spacing).powi(2) {
                 let w = 1.0 - offset.length_squared() / (reach * reach);
                 fit.add(w * w, offset - e.normal * e.normal.dot(offset), way);

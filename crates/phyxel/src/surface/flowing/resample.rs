@@ -1,47 +1,28 @@
 //! Keeps surfels evenly spread: new ones where the surface opened, none where they crowd, [MKN04] 5.2.4.
 //!
-//! Only surfels that have faded whole are moved or removed. A gap is a place one spacing from a surfel with no other within
-//! 0.75; a surfel is crowded when another is within half a spacing: between the two nothing happens, so that a surface at
-//! rest stays as it is.
+//! Only surfels that have faded whole are moved or removed. What they see around them is in `look.rs`.
 
 use super::carry::CHUNK;
 use super::cover::Cover;
 use super::field::ISO;
+use super::look::{Around, CROWDED, ROOM, SAME_SIDE, SEEN, look};
 use super::mold::{KEPT, Landing};
 use super::near::Near;
-use super::paint::{Surroundings, slope_around};
+use super::paint::Surroundings;
 use super::{Element, FlowingSurface, Mold, NONE, Paint};
 use crate::neighbors::Grid;
-use crate::random::Random;
 use crate::surface::Surfels;
-use glam::{DVec3, Mat3, Vec3, Vec4};
+use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-/// Surfels that act on one another are nearer than this [surfel spacings].
-pub(super) const SEEN: f32 = 1.8;
-/// Nearer ones are crowded.
-const CROWDED: f32 = 0.5;
-/// A new surfel has this much room.
-const ROOM: f32 = 0.75;
-/// Steps in the relief of a mold from this height on are covered [surfel spacings].
-const RISE: f32 = 0.6;
+/// A surfel that moves farther than this within the surface leaves a gap [surfel spacings].
+const MOVED: f32 = 0.4;
 /// Beside a wall that is not filled, surface is looked for within this distance [spacings of the points].
 const LEAVES: f32 = 0.6;
 /// Between surfels that fade there is a gap where the mean of those around is nearer than this [of the farthest]; farther there is a border.
 const BORDER: f32 = 0.3;
 /// Those around a gap are nearer than this [surfel spacings].
 const WIDE: f32 = 2.5;
-/// Range and strength of the mutual push, and its bounds per frame [surfel spacings].
-const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
-/// Normals of the same side of a surface have at least this cosine.
-pub(super) const SAME_SIDE: f32 = 0.3;
-/// Directions in which a surfel looks for a gap.
-const LOOKS: usize = 7;
-/// Cosines and sines of the angles from the first of them; the last lane repeats it.
-const TURNS: ([Vec4; 2], [Vec4; 2]) = (
-    [Vec4::new(1.0, 0.623_489_8, -0.222_520_9, -0.900_968_9), Vec4::new(-0.900_968_9, -0.222_520_9, 0.623_489_8, 1.0)],
-    [Vec4::new(0.0, 0.781_831_5, 0.974_927_9, 0.433_883_7), Vec4::new(-0.433_883_7, -0.974_927_9, -0.781_831_5, 0.0)],
-);
 /// How often in a frame new surfels look for gaps in turn, at most: fast matter lays much surface open at once.
 const ROUNDS: usize = 100;
 /// Surfels may become this many times as many before they are spaced wider.
@@ -50,68 +31,7 @@ const MOST: f32 = 5.0;
 const RAYS: usize = 12;
 const SHARE: u32 = 4;
 
-/// What a surfel sees around it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Around {
-    /// Step away from the others [m].
-    pub push: Vec3,
-    /// How the place at rest changes along the surface.
-    pub slope: Mat3,
-    /// Half-axis that closes the surface [m].
-    pub radius: f32,
-    /// Unit direction across the nearest edge, and how far it is [m]; zero where there is none.
-    pub edge: (Vec3, f32),
-    /// Distance to the nearest [m], and which it is.
-    nearest: (f32, u32),
-    /// Places of gaps [m].
-    gaps: [Option<Vec3>; 2],
-    /// Whether it was on a mold.
-    touched: bool,
-}
-
 impl FlowingSurface {
-    /// What each surfel sees.
-    pub(super) fn look_around(&self, cover: &Cover) -> Vec<Around> {
-        let all = (0..self.elements.len()).into_par_iter().with_min_len(CHUNK);
-        all.map_init(<(Vec<(Vec3, u32)>, Vec<Vec3>)>::default, |(seen, offsets), i| {
-            let e = &self.elements[i];
-            // Those that have all their detail are not moved, and have no gaps to fill.
-            let whole = e.blend == 0.0 && e.contact == 0.0 && self.scratch.detailed.get(e.host as usize) == Some(&true);
-            if e.origin != NONE || whole {
-                return Around::default();
-            }
-            let (spacing, own) = (self.spacing(e.body), self.label(e));
-            let free = e.blend >= 1.0 || e.contact >= 1.0;
-            let mut edge = (Vec3::ZERO, SEEN * spacing);
-            seen.clear();
-            offsets.clear();
-            cover.for_each_spot(e.position, SEEN * spacing, |j, spot, offset| {
-                if j == i as u32 || spot.label != own {
-                    return;
-                }
-                offsets.push(offset);
-                if spot.normal.dot(e.normal) > SAME_SIDE {
-                    seen.push((offset, j));
-                } else if e.contact == 0.0 || !spot.touches {
-                    // On a mold only the rim of the matter is an edge: steep relief has more of them than surfels could follow.
-                    edge = nearer_edge(edge, e, spot.normal, offset, spacing);
-                }
-            });
-            let slope = if free && self.is_followed(e.source) {
-                slope_around(e, spacing, seen, &self.elements)
-            } else {
-                Mat3::ZERO
-            };
-            let touched = e.contact >= 1.0;
-            let mut around = Around { slope, edge, touched, ..look(e, spacing, seen) };
-            if e.contact >= 1.0 && around.gaps[1].is_none() {
-                around.gaps[1] = riser(e, spacing, seen, offsets);
-            }
-            around
-        })
-        .collect()
-    }
-
     /// Removes crowded surfels, the youngest first.
     pub(super) fn thin(&self, around: &[Around], cover: &mut Cover) {
         let crowded = |i: &usize| {
@@ -126,15 +46,35 @@ impl FlowingSurface {
         }
     }
 
-    /// Fills gaps, from old surfels to new ones and on.
-    pub(super) fn fill(&mut self, around: &[Around], cover: &mut Cover, world: Surroundings) {
+    /// Surfels beside which others have gone or moved far since they looked around: they have not seen the gap. Those that moved are found where
+    /// they are now.
+    pub(super) fn disturbed(&self, cover: &mut Cover) -> Vec<bool> {
+        let mut disturbed = vec![false; self.elements.len()];
+        let mut moved = Vec::new();
+        for (j, spot) in cover.spots() {
+            let e = &self.elements[j as usize];
+            let spacing = self.spacing(e.body);
+            let far = e.position.distance(spot.position) > MOVED * spacing;
+            if far || !cover.alive[j as usize] {
+                cover.for_each_spot(spot.position, SEEN * spacing, |i, _, _| disturbed[i as usize] = true);
+            }
+            if far {
+                moved.push((j, e.position));
+            }
+        }
+        moved.into_iter().for_each(|(j, place)| cover.note(j, place));
+        disturbed
+    }
+
+    /// Fills gaps, from old surfels to new ones and on. Those that are `disturbed` look again.
+    pub(super) fn fill(&mut self, around: &[Around], disturbed: &[bool], cover: &mut Cover, world: Surroundings) {
         let gaps = |(i, a): (usize, &Around)| {
             let e = &self.elements[i];
             if !cover.alive[i] || !self.may_fill(e) {
                 return Vec::new();
             }
             // Those that have just come to lie on a mold have looked from elsewhere.
-            if !a.touched && e.contact >= 1.0 {
+            if disturbed[i] || (!a.touched && e.contact >= 1.0) {
                 return self.gaps_around(i as u32, cover);
             }
             a.gaps.iter().flatten().map(|&p| (i as u32, p)).collect()
@@ -369,89 +309,6 @@ pub(in crate::surface) fn spacing_of(surfels: &Surfels) -> f32 {
     sixth.sort_by(f32::total_cmp);
     let found = sixth.get(sixth.len() / 2).map_or(mean as f32, |d| d / 1.2);
     if found > 0.0 && found.is_finite() { found } else { 1.0 }
-}
-
-/// What a surfel makes of those it sees (offsets and numbers).
-fn look(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> Around {
-    let (range, strength, least, most) = PUSH;
-    let mut push = Vec3::ZERO;
-    // Distances to the six nearest, ascending.
-    let mut six = [SEEN * spacing; 6];
-    let mut nearest = (f32::INFINITY, NONE);
-    for &(offset, j) in seen {
-        let r = offset.length();
-        if r < nearest.0 || (r == nearest.0 && j < nearest.1) {
-            nearest = (r, j);
-        }
-        let mut longer = r;
-        for slot in &mut six {
-            (*slot, longer) = (slot.min(longer), slot.max(longer));
-        }
-        if r < range * spacing {
-            push -= offset / r.max(1e-3 * spacing) * (1.0 - r / (range * spacing));
-        }
-    }
-    push = (push - e.normal * e.normal.dot(push)) * strength * spacing;
-    push = if push.length() < least * spacing { Vec3::ZERO } else { push.clamp_length_max(most * spacing) };
-    let radius = (0.9 * six[5]).clamp(0.9 * spacing, 1.6 * spacing);
-    Around { push, radius, nearest, gaps: gaps(e, spacing, seen), ..Around::default() }
-}
-
-/// The nearer one of a known edge and the one at which the plane of another surfel cuts that of this one. Only where the surface
-/// is convex: there discs would stand over.
-fn nearer_edge(known: (Vec3, f32), e: &Element, normal: Vec3, offset: Vec3, spacing: f32) -> (Vec3, f32) {
-    let across = normal - e.normal * e.normal.dot(normal);
-    let slant = across.length();
-    let behind = normal.dot(offset);
-    // The other must lie behind this one's plane too; opposite sides of a sheet have no edge.
-    if slant < 0.5 || behind < -0.2 * spacing || e.normal.dot(offset) > 0.2 * spacing {
-        return known;
-    }
-    let way = behind.max(0.0) / slant;
-    if way < known.1 { (across / slant, way) } else { known }
-}
-
-/// Up to two places, one spacing away, with no surfel near.
-fn gaps(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> [Option<Vec3>; 2] {
-    let (x, y) = e.normal.any_orthonormal_pair();
-    let start = Random::new(0x9a95, u64::from(e.id)).unit() as f32;
-    let (sin, cos) = (std::f32::consts::TAU * start).sin_cos();
-    // The places in the plane of the surfel, all at once; the last lane repeats the first.
-    let ([c0, c1], [s0, s1]) = TURNS;
-    let ways_x = [spacing * (cos * c0 - sin * s0), spacing * (cos * c1 - sin * s1)];
-    let ways_y = [spacing * (sin * c0 + cos * s0), spacing * (sin * c1 + cos * s1)];
-    let mut open = (1 << LOOKS) - 1;
-    for &(offset, _) in seen {
-        let rise = e.normal.dot(offset);
-        // What lies a little above or below is where a new one would come to lie.
-        let rise = if rise.abs() < RISE * spacing { 0.0 } else { rise };
-        let room = Vec4::splat(ROOM * ROOM * spacing * spacing - rise * rise);
-        let (along, across) = (Vec4::splat(x.dot(offset)), Vec4::splat(y.dot(offset)));
-        let free = |k: usize| {
-            let (u, v) = (ways_x[k] - along, ways_y[k] - across);
-            (u * u + v * v).cmpgt(room).bitmask()
-        };
-        open &= free(0) | free(1) << 4;
-        if open == 0 {
-            return [None; 2];
-        }
-    }
-    let mut next = || {
-        let k = (open != 0).then(|| open.trailing_zeros() as usize)?;
-        open &= open - 1;
-        Some(e.position + ways_x[k / 4][k % 4] * x + ways_y[k / 4][k % 4] * y)
-    };
-    [next(), next()]
-}
-
-/// The middle of a step in the relief of a mold that no surfel covers: between a surfel and one of the same side above or below it.
-fn riser(e: &Element, spacing: f32, seen: &[(Vec3, u32)], offsets: &[Vec3]) -> Option<Vec3> {
-    let bare = |offset: &Vec3| {
-        let (rise, middle) = (e.normal.dot(*offset).abs(), 0.5 * *offset);
-        let room = CROWDED * CROWDED * spacing * spacing;
-        rise > RISE * spacing && offsets.iter().all(|o| (*o - middle).length_squared() > room)
-    };
-    seen.iter().map(|s| s.0).find(bare).map(|offset| e.position + 0.5 * offset)
 }
 
 /// Direction k of `count` evenly spread ones.

@@ -1,7 +1,7 @@
 //! The molds near a place, and how much of its surroundings they leave to matter.
 
 use super::mold::Mold;
-use crate::geometry::{Open, beside_plane};
+use crate::geometry::{Moments, Open, beside_plane};
 use glam::{DVec3, Vec3A};
 
 /// Openness below which nothing is told any more.
@@ -41,20 +41,18 @@ impl<'a> Walls<'a> {
 
     /// How open the surroundings of a place [m] are, or in a nook those of its mouth.
     pub fn at(&self, place: DVec3) -> Opening {
-        let (open, slope, (mouth, depth)) = self.openness(place);
-        if depth <= 0.0 {
-            return Opening::new(place, open, slope, 0.0);
+        let own = self.openness(place);
+        if own.depth <= 0.0 {
+            return Opening::new(place, own, own);
         }
-        let mouth = place + mouth;
-        let (open, slope, _) = self.openness(mouth);
-        Opening::new(mouth, open, slope, depth)
+        let mouth = place + own.mouth;
+        Opening::new(mouth, self.openness(mouth), own)
     }
 
-    /// The part of the surroundings of a place [m] that they leave to matter, its slope [1/m], and the way to the mouth of a nook with its
-    /// depth [m]. Of several the parts are multiplied: exact where they do not overlap in the surroundings, and where they meet at a right
-    /// angle; the deepest nook counts.
-    fn openness(&self, place: DVec3) -> (f64, DVec3, (DVec3, f64)) {
-        let (mut open, mut slope, mut nook) = (1.0, DVec3::ZERO, (DVec3::ZERO, 0.0));
+    /// What they leave to matter around a place [m]. Of several the shares are multiplied: exact where they do not overlap in the surroundings,
+    /// and where they meet at a right angle; the deepest nook counts.
+    fn openness(&self, place: DVec3) -> Open {
+        let mut all = Open { share: 1.0, ..Open::default() };
         let near = |(k, _): &(usize, &Mold)| self.near & Self::bit(*k) != 0;
         for (_, mold) in self.molds.iter().enumerate().filter(near) {
             let own = match mold.open {
@@ -65,10 +63,14 @@ impl<'a> Walls<'a> {
                     Open { share, slope, ..Open::default() }
                 }
             };
-            (open, slope) = (open * own.share, own.share * slope + open * own.slope);
-            nook = if own.depth > nook.1 { (own.mouth, own.depth) } else { nook };
+            (all.mouth, all.depth, all.wide) = match own.depth > all.depth {
+                true => (own.mouth, own.depth, own.wide.scaled(all.share)),
+                false => (all.mouth, all.depth, all.wide.scaled(own.share)),
+            };
+            all.slope = own.share * all.slope + all.share * own.slope;
+            all.share *= own.share;
         }
-        (open, slope, nook)
+        all
     }
 
     /// Distance of the points [m].
@@ -86,12 +88,15 @@ pub(super) struct Opening {
     pub slope: Vec3A,
     /// Length of the way from the mouth [m].
     pub depth: f32,
+    /// What is open in wider surroundings of a place in a nook.
+    pub wide: Moments,
 }
 
 impl Opening {
-    fn new(place: DVec3, share: f64, slope: DVec3, depth: f64) -> Self {
-        let (share, slope) = if share > LEAST { (share, slope) } else { (LEAST, DVec3::ZERO) };
-        Self { place, share: share as f32, slope: slope.as_vec3a(), depth: depth as f32 }
+    /// With what is open `there`, at a place or at the mouth of the nook that it is in, and at the place itself.
+    fn new(place: DVec3, there: Open, own: Open) -> Self {
+        let (share, slope) = if there.share > LEAST { (there.share, there.slope) } else { (LEAST, DVec3::ZERO) };
+        Self { place, share: share as f32, slope: slope.as_vec3a(), depth: own.depth as f32, wide: own.wide }
     }
 }
 
