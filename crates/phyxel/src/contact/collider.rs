@@ -235,7 +235,9 @@ impl Collider {
         let off = |own: f64| (own / spacing).ln().abs();
         let (_, open) = self.open.iter().min_by(|a, b| off(a.0).total_cmp(&off(b.0)))?;
         let open = open.at(self.end.to_own(position));
-        Some(Open { slope: self.end.axes * open.slope, mouth: self.end.axes * open.mouth, ..open })
+        let axes = self.end.axes;
+        let wide = if open.depth > 0.0 { open.wide.turned(axes) } else { open.wide };
+        Some(Open { slope: axes * open.slope, mouth: axes * open.mouth, wide, ..open })
     }
     /// Outward unit normal nearest to a world point at the end of the step.
     pub fn normal(&self, position: DVec3) -> DVec3 {

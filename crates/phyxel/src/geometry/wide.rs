@@ -37,6 +37,16 @@ impl Moments {
         self
     }
 
+    /// The same after a turn of the space.
+    pub fn turned(&self, turn: DMat3) -> Self {
+        let [all, x, y, z, xx, yy, zz, xy, xz, yz] = self.0.map(f64::from);
+        let first = turn * DVec3::new(x, y, z);
+        let second = DMat3::from_cols(DVec3::new(xx, xy, xz), DVec3::new(xy, yy, yz), DVec3::new(xz, yz, zz));
+        let [x, y, z] = (turn * second * turn.transpose()).to_cols_array_2d();
+        let found = [all, first.x, first.y, first.z, x[0], y[1], z[2], x[1], x[2], y[2]];
+        Self(found.map(|m| m as f32))
+    }
+
     /// How full the place is if the points around it have that sum of volumes and first moment, and how far that is to be trusted, 0 ..= 1.
     pub fn fullness(&self, sum: f64, first: DVec3) -> (f64, f64) {
         let [all, x, y, z, xx, yy, zz, xy, xz, yz] = self.0.map(f64::from);
@@ -175,6 +185,15 @@ mod tests {
         let (full, trust) = open.wide.fullness(sum, first);
         assert_eq!(trust, 1.0);
         full
+    }
+
+    #[test]
+    fn moments_turn_with_the_space() {
+        let turn = DMat3::from_rotation_z(0.7) * DMat3::from_rotation_x(0.4);
+        let open = shaft().1.at(DVec3::new(-2.5, 0.4, 0.0)).wide;
+        let first = DVec3::new(0.03, -0.02, 0.01);
+        let (here, there) = (open.fullness(0.1, first), open.turned(turn).fullness(0.1, turn * first));
+        assert!((here.0 - there.0).abs() < 1e-5 && (here.0 - open.fullness(0.1, turn * first).0).abs() > 0.01);
     }
 
     #[test]
