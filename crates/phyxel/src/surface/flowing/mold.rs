@@ -38,10 +38,10 @@ const CALM_WETTING: f64 = 1.4;
 const AROUND: f64 = 3.0;
 /// A step along the distance from nearer than this needs no other one [of the farthest way].
 const NEAR: f64 = 0.02;
-/// Steps that lead to a wall at most; by how much distances may be too small; and the cosine to the way from which on the next step may be longer.
-const STEPS: usize = 5;
+/// Steps to the wall of a stretched shape at most; by how much its distances may be too small; and the least cosine between the ways.
+const STEPS: usize = 4;
 const MOST_STRETCH: f64 = 20.0;
-const STRAIGHT: f64 = 0.5;
+const STRAIGHT: f64 = 0.8;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
 const INSIDE: f64 = 0.05;
 /// Surfels on their way to a wall face it with at least this cosine; free surface beside a wall does not.
@@ -353,20 +353,42 @@ fn on_mold(mold: &Mold, p: DVec3, farthest: f64) -> Option<(DVec3, DVec3)> {
 
 /// The same from what is known at `p`.
 fn lead(mold: &Mold, p: DVec3, (mut distance, mut normal): (f64, DVec3), farthest: f64) -> Option<(DVec3, DVec3)> {
-    let (mut x, mut stretch) = (p, 1.0);
-    // Distances of shapes that are stretched or combined smoothly are too small: how they change on the way tells by how much.
-    for _ in 0..STEPS {
-        let before = distance;
-        x -= (stretch * before).clamp(-farthest, farthest) * normal;
-        if before.abs() < NEAR * farthest {
+    let mut x = p - distance * normal;
+    let mut arrived = false;
+    // Distances of smooth combinations are not exact far off: some steps more get there.
+    for _ in 0..3 {
+        arrived = distance.abs() < NEAR * farthest;
+        if arrived {
             break;
         }
-        let way = normal;
         (distance, normal) = (mold.probe)(x);
-        let straight = way.dot(normal) > STRAIGHT && before != distance;
-        stretch = if straight { (stretch * before / (before - distance)).clamp(1.0, MOST_STRETCH) } else { 1.0 };
+        x -= distance * normal;
+    }
+    if !arrived {
+        (x, normal) = stretched(mold, x, normal, farthest).unwrap_or((x, normal));
     }
     (x.is_finite() && x.distance(p) <= farthest).then_some((x, normal))
+}
+
+/// The same where distances are much too small, as those of stretched shapes are: how they change on the way tells by how much.
+fn stretched(mold: &Mold, p: DVec3, toward: DVec3, farthest: f64) -> Option<(DVec3, DVec3)> {
+    let (mut x, mut stretch) = (p, 1.0);
+    let (mut distance, mut normal) = (mold.probe)(x);
+    for _ in 0..STEPS {
+        if distance.abs() * stretch < NEAR * farthest {
+            return Some((x - stretch * distance * normal, normal));
+        }
+        let (before, way) = (distance, normal);
+        x -= stretch * before * way;
+        (distance, normal) = (mold.probe)(x);
+        let straight = way.dot(normal) > STRAIGHT && toward.dot(normal) > STRAIGHT;
+        let slower = stretch * before / (before - distance);
+        if !straight || !(1.0..MOST_STRETCH).contains(&slower) {
+            return None;
+        }
+        stretch = slower;
+    }
+    None
 }
 
 /// Turns the axes into the plane across the normal, of the lengths that they have.
