@@ -109,9 +109,7 @@ pub(super) fn nook_at(nodes: &[Nook], side: usize, at: DVec3) -> Nook {
     let part = (at - corner).as_vec3();
     let [i, j, k] = corner.to_array().map(|x| x as usize + 1);
     let corners = || {
-        (0..8).map(|c| [c & 1, c >> 1 & 1, c >> 2]).filter_map(|[x, y, z]| {
-            let side_of = |bit: usize, part: f32| if bit == 1 { part } else { 1.0 - part };
-            let weight = side_of(x, part.x) * side_of(y, part.y) * side_of(z, part.z);
+        corners(part).filter_map(|([x, y, z], weight)| {
             let node = &nodes[((k + z) * side + j + y) * side + i + x];
             (node.depth.is_finite() && weight > 0.0).then_some((weight, node))
         })
@@ -127,6 +125,13 @@ pub(super) fn nook_at(nodes: &[Nook], side: usize, at: DVec3) -> Nook {
         }
     }
     Nook { way: found.way / alike, depth: found.depth / sum }
+}
+
+/// The corners of a cell and their weights at a part of the way along each axis.
+pub(super) fn corners(part: Vec3) -> impl Iterator<Item = ([usize; 3], f32)> {
+    let side = |bit: usize, part: f32| if bit == 1 { part } else { 1.0 - part };
+    let corner = |c: usize| [c & 1, c >> 1 & 1, c >> 2];
+    (0..8).map(corner).map(move |[x, y, z]| ([x, y, z], side(x, part.x) * side(y, part.y) * side(z, part.z)))
 }
 
 /// Steps to the neighbors of a node in a cube of nodes, and their lengths [nodes].

@@ -6,7 +6,7 @@
 //!
 //! With the weight (1 - r²/R²)³, R = 4 spacings. Lengths are in R, so that all moments are numbers from 0 to 1.
 
-use super::nooks::MARGIN;
+use super::nooks::{MARGIN, corners};
 use glam::{DMat3, DVec3, Vec3};
 
 /// Radius of the wider surroundings [spacings].
@@ -136,10 +136,7 @@ pub(super) fn moments_at(known: &[Moments], at: DVec3) -> Moments {
     let part = (at - corner).as_vec3();
     let [i, j, k] = corner.to_array().map(|x| x as usize);
     let mut found = Moments::default();
-    for c in 0..8 {
-        let [x, y, z] = [c & 1, c >> 1 & 1, c >> 2];
-        let side_of = |bit: usize, part: f32| if bit == 1 { part } else { 1.0 - part };
-        let weight = side_of(x, part.x) * side_of(y, part.y) * side_of(z, part.z);
+    for ([x, y, z], weight) in corners(part) {
         let node = &known[((k + z) * KNOWN + j + y) * KNOWN + i + x];
         found.0.iter_mut().zip(node.0).for_each(|(sum, m)| *sum += weight * m);
     }

@@ -400,3 +400,24 @@ fn turn_axes(e: &mut Element) {
     let v = flat(e.axis_v).filter(|v| v.dot(u).abs() < 0.9).unwrap_or(n.cross(u));
     (e.axis_u, e.axis_v) = (u * long_u, v * long_v);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walls_are_reached_whose_distances_are_too_small() {
+        for factor in [1.0, 0.5, 0.15] {
+            // A ball whose distance is only a part of the true one.
+            let probe = |p: DVec3| (factor * (p.length() - 1.0), p.normalize());
+            let mold = Mold { probe: &probe, still: true, least: None, open: None, stain: None };
+            for way in [DVec3::X, DVec3::new(0.6, -0.8, 0.0)] {
+                for start in [1.4, 0.7] {
+                    let (x, normal) = on_mold(&mold, start * way, 1.0).expect("it is near");
+                    assert!(x.distance(way) < 0.03 && normal.dot(way) > 0.999, "{factor} {start}: {x}");
+                }
+            }
+            assert!(on_mold(&mold, 8.0 * DVec3::X, 1.0).is_none());
+        }
+    }
+}
