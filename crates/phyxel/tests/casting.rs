@@ -48,6 +48,10 @@ fn what_is_cast_has_the_print_of_its_mold_and_no_holes() {
     let spacing = sampling_distance(surfels);
     let open = seen_through(surfels, 20, 0.5 * spacing as f32).len();
     assert_eq!(open, 0, "pixels of twenty views are seen through");
+    // Ten times as many views, of pixels half as wide: nearly none, so that it is not by luck that twenty see none.
+    let open = seen_through(surfels, 200, 0.25 * spacing as f32).len();
+    println!("{open} pixels of 200 views are seen through");
+    assert!(open <= 3, "{open} pixels of 200 views are seen through");
 
     // It falls without turning: moved back it fits the mold.
     let mold = scene.colliders.iter().find(|c| c.mold).expect("there is one");

@@ -13,7 +13,6 @@ mod gaussian;
 mod handles;
 mod inside;
 pub mod iso;
-mod plates;
 mod remesh;
 mod sew;
 mod skin;

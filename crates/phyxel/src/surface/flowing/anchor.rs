@@ -14,9 +14,21 @@ impl FlowingSurface {
             self.anchors.clear();
         } else if self.anchors.is_empty() {
             self.anchors.clone_from(&self.last);
-            let all = self.elements.iter_mut().chain(self.coats.iter_mut().flat_map(|c| &mut c.vertices));
-            all.filter(|e| e.origin == NONE).for_each(Element::take_anchor);
+            self.take_anchors();
         }
+    }
+
+    /// Does so again at the end of the frame in which the last matter has become solid: surfels have come and gone in it.
+    pub(super) fn anchor_anew(&mut self) {
+        if !self.anchors.is_empty() && self.scratch.hardened.iter().any(|h| *h) {
+            self.anchors.clone_from(&self.scratch.positions);
+            self.take_anchors();
+        }
+    }
+
+    fn take_anchors(&mut self) {
+        let all = self.elements.iter_mut().chain(self.coats.iter_mut().flat_map(|c| &mut c.vertices));
+        all.filter(|e| e.origin == NONE).for_each(Element::take_anchor);
     }
 
     /// Surfaces without detail fade wherever matter has flowed, also when it is solid.

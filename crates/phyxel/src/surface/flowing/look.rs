@@ -15,6 +15,13 @@ use rayon::prelude::*;
 pub(super) const SEEN: f32 = 1.8;
 /// Range and strength of the mutual push, and its bounds per frame [surfel spacings].
 const PUSH: (f32, f32, f32, f32) = (1.5, 0.12, 0.02, 0.2);
+/// Half-axes [of the distance to the sixth nearest, at least one surfel spacing] where the surface is flat or hollow, and where it is round;
+/// what covers a plane well (0.9) leaves slits where the surface is saddled, seen at grazing angles, but larger discs stand over round edges.
+const REACH: (f32, f32) = (1.0, 0.9);
+/// How far others lie behind the plane of a surfel where the surface counts as flat, and as round [surfel spacings, one spacing away].
+const ROUNDNESS: (f32, f32) = (0.05, 0.15);
+/// Longest half-axis [surfel spacings].
+const WIDEST: f32 = 1.6;
 /// Steps in the relief of a mold from this height on are covered [surfel spacings].
 const RISE: f32 = 0.6;
 /// Directions in which a surfel looks for a gap.
@@ -101,11 +108,13 @@ pub(super) fn look(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> Around {
     // Distances to the six nearest, ascending.
     let mut six = [SEEN * spacing; 6];
     let mut nearest = (f32::INFINITY, NONE);
+    let mut round = 0f32;
     for &(offset, j) in seen {
         let r = offset.length();
         if r < nearest.0 || (r == nearest.0 && j < nearest.1) {
             nearest = (r, j);
         }
+        round = round.max(-e.normal.dot(offset) * spacing / (r * r + CROWDED * CROWDED * spacing * spacing));
         let mut longer = r;
         for slot in &mut six {
             (*slot, longer) = (slot.min(longer), slot.max(longer));
@@ -116,7 +125,9 @@ pub(super) fn look(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> Around {
     }
     push = (push - e.normal * e.normal.dot(push)) * strength * spacing;
     push = if push.length() < least * spacing { Vec3::ZERO } else { push.clamp_length_max(most * spacing) };
-    let radius = (0.9 * six[5]).clamp(0.9 * spacing, 1.6 * spacing);
+    let ((flat, least_round), (wide, narrow)) = (ROUNDNESS, REACH);
+    let reach = wide + (narrow - wide) * ((round - flat) / (least_round - flat)).clamp(0.0, 1.0);
+    let radius = (reach * six[5].max(spacing)).min(WIDEST * spacing);
     Around { push, radius, nearest, gaps: gaps(e, spacing, seen), ..Around::default() }
 }
 
@@ -175,4 +186,31 @@ fn riser(e: &Element, spacing: f32, seen: &[(Vec3, u32)], offsets: &[Vec3]) -> O
         rise > RISE * spacing && offsets.iter().all(|o| (*o - middle).length_squared() > room)
     };
     seen.iter().map(|s| s.0).find(bare).map(|offset| e.position + 0.5 * offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    /// Half-axis of a surfel at the top of a surface of points at distances of one, z = bend · (x² + side · y²).
+    fn half_axis(bend: f32, side: f32) -> f32 {
+        let e = Element { normal: Vec3::Z, ..Element::zeroed() };
+        let ring = |k: u32| glam::Vec2::from_angle(k as f32 * std::f32::consts::TAU / 6.0);
+        let seen: Vec<(Vec3, u32)> = (0..6)
+            .map(|k| {
+                let o = ring(k);
+                (Vec3::new(o.x, o.y, bend * (o.x * o.x + side * o.y * o.y)), k)
+            })
+            .collect();
+        look(&e, 1.0, &seen).radius
+    }
+
+    #[test]
+    fn discs_are_larger_where_they_do_not_stand_over() {
+        assert!((half_axis(0.0, 1.0) - REACH.0).abs() < 1e-6, "flat");
+        assert!(half_axis(0.3, 1.0) >= REACH.0, "hollow");
+        assert!(half_axis(-0.3, 1.0) < 0.95 && half_axis(-0.3, 1.0) >= REACH.1, "round");
+        assert!(half_axis(0.3, -1.0) < 0.98, "a saddle has an edge to stand over");
+    }
 }

@@ -16,7 +16,6 @@
 
 mod anchor;
 mod carry;
-mod close;
 #[cfg(test)]
 mod closed_tests;
 mod coat;
@@ -366,7 +365,7 @@ impl FlowingSurface {
         self.fill(&around, &disturbed, &mut cover, world);
         self.seed(&mut cover, world);
         self.finish(&cover);
-        self.close();
+        self.anchor_anew();
         self.last.clone_from(&self.scratch.positions);
         self.newcomers.clear();
         self.counters.frame = self.counters.frame.wrapping_add(1);

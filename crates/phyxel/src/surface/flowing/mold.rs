@@ -354,17 +354,15 @@ fn on_mold(mold: &Mold, p: DVec3, farthest: f64) -> Option<(DVec3, DVec3)> {
 /// The same from what is known at `p`.
 fn lead(mold: &Mold, p: DVec3, (mut distance, mut normal): (f64, DVec3), farthest: f64) -> Option<(DVec3, DVec3)> {
     let mut x = p - distance * normal;
-    let mut arrived = false;
     // Distances of smooth combinations are not exact far off: some steps more get there.
     for _ in 0..3 {
-        arrived = distance.abs() < NEAR * farthest;
-        if arrived {
+        if distance.abs() < NEAR * farthest {
             break;
         }
         (distance, normal) = (mold.probe)(x);
         x -= distance * normal;
     }
-    if !arrived {
+    if distance.abs() >= NEAR * farthest {
         (x, normal) = stretched(mold, x, normal, farthest).unwrap_or((x, normal));
     }
     (x.is_finite() && x.distance(p) <= farthest).then_some((x, normal))

@@ -496,7 +496,7 @@ fn a_print_finer_than_the_points_is_taken_and_kept() {
             .collect();
         lab.with(&moved, |points| surface.update(points, &[], &floor));
     }
-    // Crumbs at the rim are gone, and slits are closed from behind.
+    // Crumbs at the rim are gone.
     let old: Vec<&Element> = surface.elements.iter().filter(|e| before.iter().any(|a| a.id == e.id)).collect();
     assert!(100 * old.len() >= 99 * before.len(), "{} of {}", old.len(), before.len());
     for b in old {
