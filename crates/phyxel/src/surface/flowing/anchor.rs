@@ -50,7 +50,7 @@ impl FlowingSurface {
 
 impl Element {
     /// Takes down where it is.
-    pub(super) fn take_anchor(&mut self) {
+    fn take_anchor(&mut self) {
         self.anchor = [self.position, self.axis_u, self.axis_v, self.normal];
     }
 

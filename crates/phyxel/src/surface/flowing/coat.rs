@@ -226,7 +226,7 @@ impl FlowingSurface {
     }
 
     /// The surfels of some bodies.
-    pub(super) fn surfels_of(&self, bodies: &[u32]) -> (Vec<&Element>, Surfels) {
+    fn surfels_of(&self, bodies: &[u32]) -> (Vec<&Element>, Surfels) {
         let own: Vec<&Element> = self.elements.iter().filter(|e| bodies.contains(&e.body)).collect();
         let surfels = Surfels {
             positions: own.iter().map(|e| e.position).collect(),

@@ -125,8 +125,8 @@ pub(super) fn look(e: &Element, spacing: f32, seen: &[(Vec3, u32)]) -> Around {
     }
     push = (push - e.normal * e.normal.dot(push)) * strength * spacing;
     push = if push.length() < least * spacing { Vec3::ZERO } else { push.clamp_length_max(most * spacing) };
-    let ((flat, least_round), (wide, narrow)) = (ROUNDNESS, REACH);
-    let reach = wide + (narrow - wide) * ((round - flat) / (least_round - flat)).clamp(0.0, 1.0);
+    let part = ((round - ROUNDNESS.0) / (ROUNDNESS.1 - ROUNDNESS.0)).clamp(0.0, 1.0);
+    let reach = REACH.0 + part * (REACH.1 - REACH.0);
     let radius = (reach * six[5].max(spacing)).min(WIDEST * spacing);
     Around { push, radius, nearest, gaps: gaps(e, spacing, seen), ..Around::default() }
 }
