@@ -149,27 +149,26 @@ impl Field {
     /// And how long the way from the mouth is [m].
     fn beside_walls(&self, p: Vec3A, label: u32, walls: Walls, near: &mut Near) -> (Sample, f32) {
         let open = walls.at(self.middle + p.as_dvec3());
-        let place = if open.depth > 0.0 { (open.place - self.middle).as_vec3a() } else { p };
+        let place = (open.place - self.middle).as_vec3a();
         let bare = self.sample(place, &near.of(self, place, label).reaching);
         if bare.density < BARE {
             return (bare, 0.0);
         }
         let full = bare.density / open.share;
-        let gradient = (bare.gradient - full * open.slope) / open.share;
+        let gradient = open.gradient((bare.gradient - full * open.slope) / open.share);
         // A nook fills from its mouth on, as far as matter has come around it.
         let mut density = (full - INWARD / walls.spacing() * open.depth).max(0.0);
         if open.depth > 0.0 {
-            let (level, trust) = self.level(p, label, walls.spacing(), &open.wide);
+            let (level, trust) = self.level(open.own, label, walls.spacing(), &open.wide);
             let deep = (open.depth / walls.spacing()).min(1.0) * trust;
             density += deep * (level.clamp(0.0, MOUTH * density) - density);
         }
         (Sample { density, gradient }, open.depth)
     }
 
-    /// How full a nook is at `p` (relative to `middle`) by how far matter has come around it, and how far that is to be trusted, 0 ..= 1.
-    fn level(&self, p: Vec3A, label: u32, spacing: f32, open: &Moments) -> (f32, f32) {
+    /// How full a nook is at `place` [m] by how far matter has come around it, and how far that is to be trusted, 0 ..= 1.
+    fn level(&self, place: DVec3, label: u32, spacing: f32, open: &Moments) -> (f32, f32) {
         let reach = WIDE * f64::from(spacing);
-        let place = self.middle + p.as_dvec3();
         let (mut sum, mut first) = (0.0, DVec3::ZERO);
         self.grid.for_each_within(place, reach, |j, r2| {
             if self.labels[j] == label {

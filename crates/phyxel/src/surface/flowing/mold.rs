@@ -323,7 +323,7 @@ fn press(e: &mut Element, (mold, (distance, normal)): (&Mold, (f64, DVec3)), roo
     let least = if touches { KEPT } else { ISO };
     let dents = mold.still && (touches || faces);
     let filled = (touches || faces || distance < 0.0) && room.is_filled((wall, outward), least, dents, lists);
-    if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
+    if distance < 0.0 || (filled && (e.contact.max(e.blend) >= 1.0 || distance < STEP * spacing)) {
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);
         // Pushed away where no matter is behind it: it would stay on the wall as a film.
