@@ -4,8 +4,8 @@
 //! that see nothing at all, because the place they were asked at lies behind the other wall of a crease, hardly count.
 //! How normals and light change from splat to splat is what they change over each, so that a few flat splats show a round
 //! edge round and a shadow's border straight (normals as in [BSK04]; there the change is known beforehand).
-//! Where the planes of neighbors cut a splat at a convex edge, it is clipped there, so that edges are straight although
-//! ellipses are round. How densely splats overlap says at which weight the surface counts as closed. All of it changes
+//! Where the planes of neighbors cut a splat at an edge or in a crease, it is clipped there, so that edges are straight
+//! although ellipses are round, and in creases the two sides are not blended. How densely splats overlap says at which weight the surface counts as closed. All of it changes
 //! smoothly with the places and radii, and the order of the splats does not matter.
 
 use super::cells::{Cells, Near};
@@ -28,6 +28,9 @@ const AGREED: f32 = 0.9;
 /// Neighbors that turn the normal are nearer than this [radii] and have normals of at least this cosine.
 const TURN_REACH: f32 = 1.8;
 const TURN: f32 = 0.4;
+/// On one smooth surface the way to a neighbor lies across the mean of both normals: with a cosine up to the first it is taken to be on one, from
+/// the second on beyond an edge or a crease.
+const SMOOTH: (f32, f32) = (0.25, 0.5);
 /// Largest turn of the normal over a half-axis [rad].
 const STEEPEST: f32 = 0.7;
 /// Largest change of the light over a half-axis.
@@ -171,10 +174,9 @@ struct Look {
     roundness: f32,
     sum: [f32; 3],
     weight: f32,
-    /// Weighted sums over the planes that cut.
-    cut_normal: Vec3,
-    cut_offset: f32,
-    cut_weight: f32,
+    /// Planes that cut it at a convex edge and in a crease.
+    edge: Cuts,
+    crease: Cuts,
     overlap: f32,
     /// Sums of kernel and of kernel times place of what is alike [radii].
     around: (f32, Vec3),
@@ -195,9 +197,8 @@ impl Look {
             roundness: splats.axes_u[i].cross(splats.axes_v[i]).length() / (splats.radii[i] * splats.radii[i]),
             sum: [0.0; 3],
             weight: 0.0,
-            cut_normal: Vec3::ZERO,
-            cut_offset: 0.0,
-            cut_weight: 0.0,
+            edge: Cuts::default(),
+            crease: Cuts::default(),
             overlap: 0.0,
             around: (0.0, Vec3::ZERO),
             moments: [0.0; 3],
@@ -237,7 +238,9 @@ impl Look {
             let [u, v] = self.axes;
             let (a, b) = (d.dot(u) * self.inverse_squares[0], d.dot(v) * self.inverse_squares[1]);
             let (near, change) = (1.0 - square / (TURN_REACH * TURN_REACH), normal - self.normal);
-            let weight = near * (alike - TURN);
+            let bend = d.dot(normal + self.normal).abs() / (d.length() * (normal + self.normal).length()).max(1e-12);
+            let smooth = ((SMOOTH.1 - bend) / (SMOOTH.1 - SMOOTH.0)).clamp(0.0, 1.0);
+            let weight = near * (alike - TURN) * smooth;
             let (wa, wb) = (weight * a, weight * b);
             self.moments = [self.moments[0] + wa * a, self.moments[1] + wa * b, self.moments[2] + wb * b];
             for (sum, w) in self.changes.iter_mut().zip([wa, wb]) {
@@ -252,19 +255,24 @@ impl Look {
         }
     }
 
-    /// Notes the plane of a neighbor beyond a convex edge: each center lies behind the other's plane, and it cuts.
+    /// Notes the plane of a neighbor that cuts: beyond a convex edge each center lies behind the other's plane, beyond a crease before it, and
+    /// what is not to be drawn there lies inside of the body.
     fn cut(&mut self, splats: &Splats, j: usize, d: Vec3, normal: Vec3) {
         let (behind, other_behind) = (d.dot(normal), -d.dot(self.normal));
         let margin = 0.02 * self.radius;
-        if behind < margin || other_behind < margin {
-            return;
-        }
+        let (least, most) = (behind.min(other_behind), behind.max(other_behind));
+        let (cuts, side) = match (least > margin, least < -margin && most < margin) {
+            (true, _) => (&mut self.edge, 1.0),
+            // A center may lie in the crease itself.
+            (_, true) => (&mut self.crease, -1.0),
+            _ => return,
+        };
         let height = self.axes[0].dot(normal).hypot(self.axes[1].dot(normal));
-        let weight = 1.0 - behind / (CUT_REACH * height).max(1e-12);
+        let weight = 1.0 - behind.abs() / (CUT_REACH * height).max(1e-12);
         if weight > 0.0 {
-            self.cut_normal += weight * normal;
-            self.cut_offset += weight * normal.dot(splats.positions[j]);
-            self.cut_weight += weight;
+            cuts.normal += weight * side * normal;
+            cuts.offset += weight * side * normal.dot(splats.positions[j]);
+            cuts.weight += weight;
         }
     }
 
@@ -290,14 +298,30 @@ impl Look {
         [solve(yy, -xy), solve(-xy, xx)]
     }
 
-    /// The mean of the planes that cut, if several agree: one that is turned the wrong way must not tear a hole.
+    /// Where it is clipped: one plane is all that it has, that of the edge or crease that is nearer.
     fn clip(&self) -> Clip {
-        let agree = self.cut_normal.length() / self.cut_weight.max(1e-9);
-        if self.cut_weight < ENOUGH || agree < AGREED {
+        let nearer = if self.edge.weight >= self.crease.weight { &self.edge } else { &self.crease };
+        nearer.mean(OVERHANG * self.radius)
+    }
+}
+
+/// Weighted sums over planes that cut a splat.
+#[derive(Default)]
+struct Cuts {
+    normal: Vec3,
+    offset: f32,
+    weight: f32,
+}
+
+impl Cuts {
+    /// The mean of the planes, moved by `over` [m], if several agree: one that is turned the wrong way must not tear a hole.
+    fn mean(&self, over: f32) -> Clip {
+        let agree = self.normal.length() / self.weight.max(1e-9);
+        if self.weight < ENOUGH || agree < AGREED {
             return Clip::default();
         }
-        let inverse = 1.0 / self.cut_weight;
-        Clip { normal: self.cut_normal * inverse, offset: self.cut_offset * inverse + OVERHANG * self.radius }
+        let inverse = 1.0 / self.weight;
+        Clip { normal: self.normal * inverse, offset: self.offset * inverse + over }
     }
 }
 
@@ -344,6 +368,52 @@ mod tests {
             } else if to_edge > 2.0 {
                 assert_eq!(clip.normal, Vec3::ZERO, "{p}");
             }
+        }
+    }
+
+    #[test]
+    fn in_a_crease_each_side_ends_where_the_other_begins() {
+        // The corner turned inside out: two walls that face each other.
+        let mut splats = block(|i| i);
+        splats.positions.iter_mut().for_each(|p| *p = Vec3::new(-p.x, -p.y, p.z));
+        let mut vicinity = Vicinity::default();
+        vicinity.update(&splats, &vec![[1.0; 3]; splats.len()]);
+        for (i, clip) in vicinity.clips.iter().enumerate() {
+            let (p, n) = (splats.positions[i], splats.normals[i]);
+            let to_crease = p.x.max(p.y);
+            if to_crease < 0.5 {
+                let other = -Vec3::new(n.y, n.x, 0.0);
+                assert!(clip.normal.distance(other) < 1e-5 && (0.0..0.1).contains(&clip.offset), "{p}: {clip:?}");
+            } else if to_crease > 2.0 {
+                assert_eq!(clip.normal, Vec3::ZERO, "{p}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bead_on_a_plane_does_not_turn_the_normals_beside_it() {
+        // The plane y = 0 left of z, and a quarter of a cylinder that rises from there.
+        let mut splats = Splats::default();
+        let rows = (0..8).map(|k| {
+            let angle = 0.18 + 0.37 * k as f32;
+            (2.7 * Vec3::new(1.0 - angle.cos(), angle.sin(), 0.0), Vec3::new(-angle.cos(), angle.sin(), 0.0))
+        });
+        for (place, normal) in rows.chain((0..8).map(|k| (Vec3::new(-0.5 - k as f32, 0.0, 0.0), Vec3::Y))) {
+            for z in 0..20 {
+                splats.positions.push(place + z as f32 * Vec3::Z);
+                splats.axes_u.push(1.1 * normal.cross(Vec3::Z));
+                splats.axes_v.push(1.1 * Vec3::Z);
+                splats.normals.push(normal);
+                splats.radii.push(1.1);
+                splats.sheets.push(0);
+            }
+        }
+        splats.surfaces.push(0..splats.len());
+        let mut vicinity = Vicinity::default();
+        vicinity.update(&splats, &vec![[1.0; 3]; splats.len()]);
+        for i in 8 * 20 + 5..8 * 20 + 15 {
+            let [u, v] = vicinity.turns[i];
+            assert!(u.normal.length() < 0.05 && v.normal.length() < 0.05, "{}: {u:?} {v:?}", splats.positions[i]);
         }
     }
 

@@ -44,6 +44,10 @@ const MOST_STRETCH: f64 = 20.0;
 const STRAIGHT: f64 = 0.8;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
 const INSIDE: f64 = 0.05;
+/// On an edge of a mold the face that is nearest to this depth in it is printed [spacings]; asked where a normal leaves that of the surfel by more
+/// than this cosine.
+const BEHIND: f64 = 0.02;
+const TURNED: f64 = 0.95;
 /// Surfels on their way to a wall face it with at least this cosine; free surface beside a wall does not.
 const FACING: f32 = 0.3;
 /// Molds that a surfel is near to at most; farther ones are left out.
@@ -247,6 +251,7 @@ impl FlowingSurface {
         if let Some((p, normal, _, own)) = best {
             // Deep in a nook there is none: who is before its mouth.
             let host = s.field.nearest_within(p.as_vec3(), label, (FARTHEST * a) as f32, lists).unwrap_or(host as u32);
+            let normal = face(&molds[own], (p, normal), a);
             let (position, normal) = (p.as_vec3(), -normal.as_vec3());
             return (!covered(p, Some(own))).then_some(Landing { position, normal, host, contact: 1.0 });
         }
@@ -324,6 +329,8 @@ fn press(e: &mut Element, (mold, (distance, normal)): (&Mold, (f64, DVec3)), roo
     let dents = mold.still && (touches || faces);
     let filled = (touches || faces || distance < 0.0) && room.is_filled((wall, outward), least, dents, lists);
     if distance < 0.0 || (filled && (e.contact.max(e.blend) >= 1.0 || distance < STEP * spacing)) {
+        let known = outward.dot(-e.normal.as_dvec3()) > TURNED;
+        let outward = if known { outward } else { face(mold, (wall, outward), spacing) };
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
         turn_axes(e);
         // Pushed away where no matter is behind it: it would stay on the wall as a film.
@@ -387,6 +394,13 @@ fn stretched(mold: &Mold, p: DVec3, toward: DVec3, farthest: f64) -> Option<(DVe
         stretch = slower;
     }
     None
+}
+
+/// The normal of a mold at a place on its wall: of one of its faces. What is told from outside is on an edge anything between those of both, and
+/// a surfel with that would lie in the crease of the print as a slanting flake.
+fn face(mold: &Mold, (wall, outward): (DVec3, DVec3), spacing: f64) -> DVec3 {
+    let (_, normal) = (mold.probe)(wall - BEHIND * spacing * outward);
+    if normal.dot(outward) > 0.0 { normal } else { outward }
 }
 
 /// Turns the axes into the plane across the normal, of the lengths that they have.
