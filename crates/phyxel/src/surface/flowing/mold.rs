@@ -6,7 +6,7 @@
 //! opens at the front. While one touches, the implicit
 //! surface has no say over it; once the matter is solid the print is its detail and moves with it.
 
-use super::field::ISO;
+use super::field::{ISO, Projected};
 use super::near::Near;
 use super::room::Room;
 use super::walls::Walls;
@@ -42,6 +42,8 @@ const NEAR: f64 = 0.02;
 const STEPS: usize = 4;
 const MOST_STRETCH: f64 = 20.0;
 const STRAIGHT: f64 = 0.8;
+/// What is nearer to a wall than this is at it [spacings].
+const AT: f64 = 0.05;
 /// What is deeper in a mold than this is not on the surface of another [spacings].
 const INSIDE: f64 = 0.05;
 /// On an edge of a mold the face that is nearest to this depth in it is printed [spacings]; asked where a normal leaves that of the surfel by more
@@ -52,6 +54,8 @@ const TURNED: f64 = 0.95;
 const FACING: f32 = 0.3;
 /// Molds that a surfel is near to at most; farther ones are left out.
 const MOST_MOLDS: usize = 4;
+/// How often the way to the free surface may begin, first at a place and then at the wall of the mold that it has led into.
+const WAYS: usize = 3;
 /// Longest step toward the wall in a frame [spacings].
 const STEP: f64 = 0.3;
 /// Contact of a surfel that has not moved on a mold that stands still: it is where it was.
@@ -92,6 +96,18 @@ impl Mold<'_> {
     fn is_beyond(&self, place: DVec3, way: f64) -> bool {
         self.least.is_some_and(|least| least(place) > way)
     }
+}
+
+/// A place for which surface is looked for.
+pub(super) struct Aim {
+    /// [m].
+    pub place: DVec3,
+    /// Where it should face about, on molds; None: anywhere.
+    pub toward: Option<Vec3>,
+    /// Density from which on a wall is filled.
+    pub least: f32,
+    /// Whether free surface is taken if it is nearer than a wall: beside free surface the next wall may be that beyond its rim.
+    pub nearer: bool,
 }
 
 /// A place on the surface, free or on a mold.
@@ -218,47 +234,69 @@ impl FlowingSurface {
         });
     }
 
-    /// Where surface of a piece lies next to a place [m]: on a mold where matter fills it to the wall, with at least that density, and that
-    /// faces about as `toward` (None: however it faces), else on the implicit surface, at most `farthest` [m] off. `host` is a point near.
+    /// Where surface of a piece lies next to a place: on a mold where matter fills it to the wall, else on the implicit surface, at most `farthest`
+    /// [m] off. `host` is a point near.
     pub(super) fn land(
         &self,
-        (place, toward, least): (DVec3, Option<Vec3>, f32),
+        aim: Aim,
         host: usize,
         farthest: f32,
         molds: &[Mold],
         lists: &mut Near,
     ) -> Option<Landing> {
-        let s = &self.scratch;
-        let (a, label) = (s.spacings[host], s.labels[host]);
-        let near = |k: &usize| s.walls.get(*k).is_some_and(|w| w[host] < ASKED * a);
-        let room = s.room(host, molds);
-        let mut best: Option<(DVec3, DVec3, f64, usize)> = None;
-        for k in (0..molds.len()).filter(near) {
-            let Some((p, normal)) = on_mold(&molds[k], place, WETTING * a) else { continue };
-            let moved = p.distance(place);
-            if toward.is_some_and(|t| t.dot(-normal.as_vec3()) < FACING) {
-                continue;
-            }
-            if best.is_none_or(|b| moved < b.2) && room.is_filled((p, normal), least, molds[k].still, lists) {
-                best = Some((p, normal, moved, k));
-            }
-        }
-        // Where two molds meet, the surface of one ends in the other.
-        let covered = |p: DVec3, own: Option<usize>| {
-            let mut others = (0..molds.len()).filter(near).filter(|k| Some(*k) != own);
-            others.any(|k| !molds[k].is_beyond(p, 0.0) && (molds[k].probe)(p).0 < -INSIDE * a)
+        let room = self.scratch.room(host, molds);
+        let wall = self.nearest_wall(&aim, host, room, lists);
+        let free = match &wall {
+            Some(_) if !aim.nearer => None,
+            _ => free_surface(aim.place, farthest, room, lists),
         };
-        if let Some((p, normal, _, own)) = best {
-            // Deep in a nook there is none: who is before its mouth.
-            let host = s.field.nearest_within(p.as_vec3(), label, (FARTHEST * a) as f32, lists).unwrap_or(host as u32);
-            let normal = face(&molds[own], (p, normal), a);
-            let (position, normal) = (p.as_vec3(), -normal.as_vec3());
-            return (!covered(p, Some(own))).then_some(Landing { position, normal, host, contact: 1.0 });
+        let way = |p: Vec3| p.as_dvec3().distance(aim.place);
+        match (wall, free) {
+            (wall, Some((position, on))) if wall.is_none_or(|(p, ..)| way(position) < p.distance(aim.place)) => {
+                Some(Landing { position, normal: on.normal.into(), host: on.nearest, contact: 0.0 })
+            }
+            (wall, _) => self.land_on_wall(wall?, host, room, lists),
         }
-        let on = s.field.project((place - s.field.middle).as_vec3a(), label, farthest, room.walls, lists)?;
-        let position = Vec3::from(on.position) + s.field.middle.as_vec3();
-        let free = !covered(position.as_dvec3(), None);
-        free.then_some(Landing { position, normal: on.normal.into(), host: on.nearest, contact: 0.0 })
+    }
+
+    /// The place on the nearest mold that matter fills to the wall and that faces as it should, with the mold's normal and number.
+    fn nearest_wall(&self, aim: &Aim, host: usize, room: Room, lists: &mut Near) -> Option<(DVec3, DVec3, usize)> {
+        let mut best: Option<(f64, (DVec3, DVec3, usize))> = None;
+        for k in self.asked(host) {
+            let Some((p, normal)) = on_mold(&room.molds[k], aim.place, WETTING * room.spacing) else { continue };
+            let way = p.distance(aim.place);
+            let faces = aim.toward.is_none_or(|t| t.dot(-normal.as_vec3()) >= FACING);
+            let nearer = best.is_none_or(|b| way < b.0);
+            if faces && nearer && room.is_filled((p, normal), aim.least, room.molds[k].still, lists) {
+                best = Some((way, (p, normal, k)));
+            }
+        }
+        best.map(|b| b.1)
+    }
+
+    fn land_on_wall(
+        &self,
+        (p, normal, own): (DVec3, DVec3, usize),
+        host: usize,
+        room: Room,
+        lists: &mut Near,
+    ) -> Option<Landing> {
+        let (molds, a) = (room.molds, room.spacing);
+        // Where two molds meet, the surface of one ends in the other.
+        let mut others = self.asked(host).filter(|k| *k != own);
+        if others.any(|k| !molds[k].is_beyond(p, 0.0) && (molds[k].probe)(p).0 < -INSIDE * a) {
+            return None;
+        }
+        let (position, normal) = (p.as_vec3(), -face(&molds[own], (p, normal), a).as_vec3());
+        // Deep in a nook there is none: who is before its mouth.
+        let near = room.field.nearest_within(position, room.label, (FARTHEST * a) as f32, lists);
+        Some(Landing { position, normal, host: near.unwrap_or(host as u32), contact: 1.0 })
+    }
+
+    /// Numbers of the molds that surfels of a member are asked for.
+    fn asked(&self, host: usize) -> impl Iterator<Item = usize> {
+        let (walls, farthest) = (&self.scratch.walls, ASKED * self.scratch.spacings[host]);
+        (0..walls.len()).filter(move |&k| walls[k][host] < farthest)
     }
 }
 
@@ -304,14 +342,30 @@ struct Known {
 
 /// Puts a surfel that has left a wall on the implicit surface; false if there is none near, or it lies in a mold.
 fn let_go(e: &mut Element, room: Room, lists: &mut Near) -> bool {
-    let Room { field, molds, walls, label, spacing, .. } = room;
-    let local = (e.position.as_dvec3() - field.middle).as_vec3a();
-    let Some(on) = field.project(local, label, spacing as f32, walls, lists) else { return false };
-    e.position = Vec3::from(on.position) + field.middle.as_vec3();
+    let Some((position, on)) = free_surface(e.position.as_dvec3(), room.spacing as f32, room, lists) else {
+        return false;
+    };
+    e.position = position;
     (e.normal, e.host) = (on.normal.into(), on.nearest);
     turn_axes(e);
-    let place = e.position.as_dvec3();
-    molds.iter().all(|m| m.is_beyond(place, 0.0) || (m.probe)(place).0 > -INSIDE * spacing)
+    true
+}
+
+/// The place on the implicit surface outside of all molds that is next to `place` [m], at most `farthest` [m] off. The way there may lead through a
+/// mold, in which the surface is not known: from its wall it goes on.
+fn free_surface(place: DVec3, farthest: f32, room: Room, lists: &mut Near) -> Option<(Vec3, Projected)> {
+    let Room { field, molds, walls, label, spacing, .. } = room;
+    let mut start = place;
+    for _ in 0..WAYS {
+        let on = field.project((start - field.middle).as_vec3a(), label, farthest, walls, lists)?;
+        let position = Vec3::from(on.position) + field.middle.as_vec3();
+        let found = position.as_dvec3();
+        let known = molds.iter().filter(|m| !m.is_beyond(found, 0.0)).map(|m| (m, (m.probe)(found)));
+        let deepest = known.min_by(|a, b| a.1.0.total_cmp(&b.1.0)).filter(|m| m.1.0 <= -INSIDE * spacing);
+        let Some((mold, known)) = deepest else { return Some((position, on)) };
+        (start, _) = lead(mold, found, known, FARTHEST * spacing)?;
+    }
+    None
 }
 
 /// Presses a surfel on a mold; returns how much it touches, 0 ..= 1.
@@ -325,10 +379,14 @@ fn press(e: &mut Element, (mold, (distance, normal)): (&Mold, (f64, DVec3)), roo
     let Some((wall, outward)) = lead(mold, p, (distance, normal), FARTHEST * spacing) else { return 0.0 };
     let touches = e.contact > 0.0;
     let faces = e.normal.dot(-outward.as_vec3()) > FACING;
+    // New surface is on that of the field, which ends at the wall or in it; only calm matter is drawn to walls from afar.
+    if !touches && e.blend >= 1.0 && !room.calm && distance > AT * spacing {
+        return 0.0;
+    }
     let least = if touches { KEPT } else { ISO };
     let dents = mold.still && (touches || faces);
     let filled = (touches || faces || distance < 0.0) && room.is_filled((wall, outward), least, dents, lists);
-    if distance < 0.0 || (filled && (e.contact.max(e.blend) >= 1.0 || distance < STEP * spacing)) {
+    if distance < 0.0 || (filled && (e.contact >= 1.0 || distance < STEP * spacing)) {
         let known = outward.dot(-e.normal.as_dvec3()) > TURNED;
         let outward = if known { outward } else { face(mold, (wall, outward), spacing) };
         (e.position, e.normal) = (wall.as_vec3(), -outward.as_vec3());
@@ -403,14 +461,13 @@ fn face(mold: &Mold, (wall, outward): (DVec3, DVec3), spacing: f64) -> DVec3 {
     if normal.dot(outward) > 0.0 { normal } else { outward }
 }
 
-/// Turns the axes into the plane across the normal, of the lengths that they have.
+/// Turns the axes into the plane across the normal, at right angles, of the lengths that they have.
 fn turn_axes(e: &mut Element) {
     let n = e.normal;
     let flat = |a: Vec3| (a - n * n.dot(a)).try_normalize();
     let (long_u, long_v) = (e.axis_u.length(), e.axis_v.length());
     let u = flat(e.axis_u).unwrap_or_else(|| n.any_orthonormal_vector());
-    let v = flat(e.axis_v).filter(|v| v.dot(u).abs() < 0.9).unwrap_or(n.cross(u));
-    (e.axis_u, e.axis_v) = (u * long_u, v * long_v);
+    (e.axis_u, e.axis_v) = (u * long_u, n.cross(u) * long_v);
 }
 
 #[cfg(test)]

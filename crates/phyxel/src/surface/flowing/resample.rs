@@ -6,7 +6,7 @@ use super::carry::CHUNK;
 use super::cover::Cover;
 use super::field::ISO;
 use super::look::{Around, CROWDED, ROOM, SAME_SIDE, SEEN, look};
-use super::mold::{KEPT, Landing};
+use super::mold::{Aim, KEPT, Landing};
 use super::near::Near;
 use super::paint::Surroundings;
 use super::{Element, FlowingSurface, Mold, NONE, Paint};
@@ -179,12 +179,14 @@ impl FlowingSurface {
                         return self.level(e, place, cover);
                     }
                     let spacing = self.spacing(e.body);
-                    let toward = (e.contact < 1.0).then_some(e.normal);
+                    let free = e.contact < 1.0;
+                    let toward = free.then_some(e.normal);
                     // Where matter leaves the wall its surface goes down steeply.
                     let leaves = LEAVES * self.scratch.spacings[e.host as usize] as f32;
                     let farthest = if e.contact >= 1.0 { spacing.max(leaves) } else { spacing };
                     let least = if e.contact >= 1.0 { KEPT } else { ISO };
-                    self.land((place.as_dvec3(), toward, least), e.host as usize, farthest, world.molds, near)
+                    let aim = Aim { place: place.as_dvec3(), toward, least, nearer: free };
+                    self.land(aim, e.host as usize, farthest, world.molds, near)
                 })
                 .collect();
             let parents = std::mem::take(&mut wanted);
@@ -266,7 +268,8 @@ impl FlowingSurface {
             let mut covered = false;
             cover.near(&self.elements, start.as_vec3(), 0.25 * spacing, |_, _| covered = true);
             if !covered {
-                found.extend(self.land((start, Some(ray.as_vec3()), ISO), point, 0.7 * spacing, molds, near));
+                let aim = Aim { place: start, toward: Some(ray.as_vec3()), least: ISO, nearer: false };
+                found.extend(self.land(aim, point, 0.7 * spacing, molds, near));
             }
         }
         found
