@@ -260,10 +260,10 @@ impl Look {
     fn cut(&mut self, splats: &Splats, j: usize, d: Vec3, normal: Vec3) {
         let (behind, other_behind) = (d.dot(normal), -d.dot(self.normal));
         let margin = 0.02 * self.radius;
+        // One of the centers may lie in the edge or crease itself.
         let (least, most) = (behind.min(other_behind), behind.max(other_behind));
-        let (cuts, side) = match (least > margin, least < -margin && most < margin) {
+        let (cuts, side) = match (least > -margin && most > margin, least < -margin && most < margin) {
             (true, _) => (&mut self.edge, 1.0),
-            // A center may lie in the crease itself.
             (_, true) => (&mut self.crease, -1.0),
             _ => return,
         };
@@ -386,6 +386,27 @@ mod tests {
                 assert!(clip.normal.distance(other) < 1e-5 && (0.0..0.1).contains(&clip.offset), "{p}: {clip:?}");
             } else if to_crease > 2.0 {
                 assert_eq!(clip.normal, Vec3::ZERO, "{p}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_in_an_edge_or_crease_is_cut_through_its_middle() {
+        for side in [1.0, -1.0] {
+            let mut splats = block(|i| i);
+            for (p, n) in splats.positions.iter_mut().zip(&splats.normals) {
+                // The first rows lie in the edge.
+                let to_edge = 0.4 * Vec3::new(n.y, n.x, 0.0);
+                *p = (*p + to_edge) * Vec3::new(side, side, 1.0);
+            }
+            let mut vicinity = Vicinity::default();
+            vicinity.update(&splats, &vec![[1.0; 3]; splats.len()]);
+            for (i, clip) in vicinity.clips.iter().enumerate() {
+                let (p, n) = (splats.positions[i], splats.normals[i]);
+                if p.x.abs().max(p.y.abs()) < 1e-6 {
+                    let other = side * Vec3::new(n.y, n.x, 0.0);
+                    assert!(clip.normal.distance(other) < 1e-5 && (0.0..0.1).contains(&clip.offset), "{p}: {clip:?}");
+                }
             }
         }
     }
