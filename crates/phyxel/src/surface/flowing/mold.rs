@@ -108,6 +108,8 @@ pub(super) struct Aim {
     pub least: f32,
     /// Whether free surface is taken if it is nearer than a wall: beside free surface the next wall may be that beyond its rim.
     pub nearer: bool,
+    /// Whether gaps to walls that points do not tell from none count: where detail may still be on its way to the wall.
+    pub gaps: bool,
 }
 
 /// A place on the surface, free or on a mold.
@@ -245,6 +247,7 @@ impl FlowingSurface {
         lists: &mut Near,
     ) -> Option<Landing> {
         let room = self.scratch.room(host, molds);
+        let room = if aim.gaps { Room { walls: room.walls.as_they_are(), ..room } } else { room };
         let wall = self.nearest_wall(&aim, host, room, lists);
         let free = match &wall {
             Some(_) if !aim.nearer => None,
@@ -379,6 +382,9 @@ fn press(e: &mut Element, (mold, (distance, normal)): (&Mold, (f64, DVec3)), roo
     let Some((wall, outward)) = lead(mold, p, (distance, normal), FARTHEST * spacing) else { return 0.0 };
     let touches = e.contact > 0.0;
     let faces = e.normal.dot(-outward.as_vec3()) > FACING;
+    // Detail beside a wall comes nearer as it fades: that a gap is closed is no reason to leap over it.
+    let detail = !touches && e.blend < 1.0;
+    let room = if detail { Room { walls: room.walls.as_they_are(), ..room } } else { room };
     // New surface is on that of the field, which ends at the wall or in it; only calm matter is drawn to walls from afar.
     if !touches && e.blend >= 1.0 && !room.calm && distance > AT * spacing {
         return 0.0;

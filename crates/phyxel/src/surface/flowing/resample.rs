@@ -185,7 +185,7 @@ impl FlowingSurface {
                     let leaves = LEAVES * self.scratch.spacings[e.host as usize] as f32;
                     let farthest = if e.contact >= 1.0 { spacing.max(leaves) } else { spacing };
                     let least = if e.contact >= 1.0 { KEPT } else { ISO };
-                    let aim = Aim { place: place.as_dvec3(), toward, least, nearer: free };
+                    let aim = Aim { place: place.as_dvec3(), toward, least, nearer: free, gaps: false };
                     self.land(aim, e.host as usize, farthest, world.molds, near)
                 })
                 .collect();
@@ -268,7 +268,7 @@ impl FlowingSurface {
             let mut covered = false;
             cover.near(&self.elements, start.as_vec3(), 0.25 * spacing, |_, _| covered = true);
             if !covered {
-                let aim = Aim { place: start, toward: Some(ray.as_vec3()), least: ISO, nearer: false };
+                let aim = Aim { place: start, toward: Some(ray.as_vec3()), least: ISO, nearer: false, gaps: true };
                 found.extend(self.land(aim, point, 0.7 * spacing, molds, near));
             }
         }

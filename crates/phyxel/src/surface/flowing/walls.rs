@@ -9,7 +9,7 @@ const LEAST: f64 = 0.01;
 /// Radius of what is around a place [spacings]: that of the kernels.
 const REACH: f64 = 2.0;
 /// A gap as wide as this between matter and a wall is closed [spacings]: points do not tell it from none.
-const CLOSES: f64 = 0.35;
+const CLOSES: f64 = 0.2;
 /// Slope of the openness at a plane wall [per spacing].
 const STEEPEST: f64 = 315.0 / 256.0 / REACH;
 /// Shorter ways off a wall are none [spacings].
@@ -23,16 +23,23 @@ pub(super) struct Walls<'a> {
     near: u64,
     /// Distance of the points [m].
     spacing: f64,
+    /// How wide gaps to a wall are closed [spacings].
+    closes: f64,
 }
 
 impl<'a> Walls<'a> {
     /// No mold.
     #[cfg(test)]
-    pub const NONE: Self = Self { molds: &[], near: 0, spacing: 1.0 };
+    pub const NONE: Self = Self { molds: &[], near: 0, spacing: 1.0, closes: 0.0 };
 
     /// Those of `molds` whose bits are set, for points `spacing` [m] apart.
     pub fn new(molds: &'a [Mold<'a>], near: u64, spacing: f64) -> Self {
-        Self { molds, near, spacing }
+        Self { molds, near, spacing, closes: CLOSES }
+    }
+
+    /// The same without closing gaps.
+    pub fn as_they_are(self) -> Self {
+        Self { closes: 0.0, ..self }
     }
 
     /// Bit of a mold.
@@ -51,7 +58,7 @@ impl<'a> Walls<'a> {
     /// less and less up to two spacings, smoothly. So a front that comes upon a wall meets it without a step, and along a wall nothing changes.
     pub fn at(&self, place: DVec3) -> Opening {
         let near = self.openness(place);
-        let off = CLOSES / STEEPEST * self.spacing * self.spacing * near.slope;
+        let off = self.closes / STEEPEST * self.spacing * self.spacing * near.slope;
         let (own, place) = match off.length() > SHORT * self.spacing {
             true => (self.openness(place + off), place + off),
             false => (near, place),
@@ -68,7 +75,7 @@ impl<'a> Walls<'a> {
     fn stretch(&self, slope: DVec3) -> Vec3A {
         let steepness = (slope.length() * self.spacing / STEEPEST).min(1.0);
         let inside = steepness.sqrt().sqrt();
-        let change = 2.0 * CLOSES * REACH * (1.0 - inside).sqrt() * inside.powi(3);
+        let change = 2.0 * self.closes * REACH * (1.0 - inside).sqrt() * inside.powi(3);
         (slope.normalize_or_zero() * change.sqrt()).as_vec3a()
     }
 
