@@ -196,7 +196,13 @@ impl Field {
         values.par_chunks_mut(nx).zip(near.par_chunks(nx)).enumerate().for_each(|(k, (row, near))| {
             let (y, z) = (k % ny, k / ny);
             for (x, value) in row.iter_mut().enumerate() {
-                let known = if near[x] { None } else { told(x, y, z) };
+                // At the end of the grid nothing is inside, whatever the surfels say: the mesh would be open there.
+                let last = [(x, nx), (y, ny), (z, nz)].iter().any(|(at, count)| *at == 0 || at + 1 == *count);
+                let known = match (last, near[x]) {
+                    (true, _) => Some(1.0),
+                    (false, true) => None,
+                    (false, false) => told(x, y, z),
+                };
                 *value = known.unwrap_or_else(|| {
                     // A smeared plane has the winding number 1/2 (1 - h / √(h² + e²)) at the height h.
                     let u = (1.0 - 2.0 * inside.at(node(x, y, z))).clamp(-0.98, 0.98);
@@ -337,6 +343,7 @@ fn drop_small(places: Vec<DVec3>, triangles: Vec<[u32; 3]>, spacing: f64) -> (Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use crate::surface::velocities_near;
     use std::collections::BTreeMap;
 
@@ -457,6 +464,31 @@ mod tests {
         for (p, v) in mesh.positions.iter().zip(velocities) {
             assert!((v - Vec3::Y.cross(p.as_vec3())).length() < 0.06, "{p} {v}");
         }
+    }
+
+    #[test]
+    fn whatever_the_surfels_are_the_mesh_is_closed() {
+        for seed in 0..60 {
+            let mut random = Random::new(7, seed);
+            let mut s = Surfels::default();
+            // From a few to many, in a box or in thin sheets, that face to any side or all inward.
+            let flat = [1.0, 0.3, 0.03, 0.0][seed as usize % 4];
+            let inward = seed % 3 == 0;
+            for _ in 0..[40, 400, 3000][seed as usize % 3] {
+                let p = (random.in_cube() * DVec3::new(1.0, flat, 1.0)).as_vec3();
+                let n = if inward { -p } else { random.in_cube().as_vec3() };
+                s.positions.push(p);
+                s.normals.push(n.try_normalize().unwrap_or(Vec3::Y));
+            }
+            euler(&mesh_around(&s, 0.05));
+        }
+        // Two sheets that face up: all that is below is behind both.
+        let sheets = |k: i32| Vec3::new((k % 40) as f32, (k / 1600) as f32 * 6.0, (k / 40 % 40) as f32);
+        let positions: Vec<Vec3> = (0..3200).map(|k| 0.05 * sheets(k)).collect();
+        let s = Surfels { normals: vec![Vec3::Y; positions.len()], positions, ..Surfels::default() };
+        let mesh = mesh_around(&s, 0.05);
+        assert!(!mesh.triangles.is_empty());
+        euler(&mesh);
     }
 
     #[test]
