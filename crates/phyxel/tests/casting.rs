@@ -11,8 +11,8 @@ use phyxel::world::World;
 use std::sync::atomic::AtomicBool;
 
 /// The frame in which all is solid and still in the mold, and one in which it falls without the mold.
-const SOLID: usize = 174;
-const DEMOLDED: usize = 180;
+const SOLID: usize = 183;
+const DEMOLDED: usize = 189;
 /// From here on matter has the wall of the mold all around it [m]; below is the piston.
 const FULL: f64 = 0.345;
 
