@@ -7,18 +7,24 @@
 //! `... -- print RUN SOLID FRAME`: how far the surface in a frame after demolding is from the molds that it was in when it was
 //! solid, in frame SOLID, and how much its normals differ; the points around each surfel tell where it was then.
 //!
+//! `... -- leaps RUN [FIRST [LAST]]`: how far the surface is, frame by frame, from where the points around have carried that of the frame
+//! before: what appears (surfels of this frame led back) and what goes (those of the frame before led on), of what twenty views see, in spacings of the points.
+//!
 //! `... -- holes RUN FRAME`: pixels of twenty views, each half a half-axis of the surfels wide, in which the surface is seen through.
 
 use glam::{DMat3, DVec3};
 use phyxel::contact::Collider;
-use phyxel::frame::BodyFrame;
+use phyxel::frame::{BodyFrame, Frame};
 use phyxel::geometry::{Files, ShapeLibrary, build};
 use phyxel::neighbors::Grid;
 use phyxel::scene::{BodySpec, PatternKind, Scene};
 use phyxel::sinks::FrameReader;
-use phyxel::surface::seen_through;
+use phyxel::surface::{Surfels, seen, seen_through};
+use rayon::prelude::*;
 use std::path::Path;
 
+/// Sides from which surfaces are looked at.
+const VIEWS: usize = 20;
 /// Holes whose places are told.
 const SHOWN: usize = 12;
 
@@ -124,15 +130,16 @@ fn colors(scene: &Scene, rest: &BodyFrame, now: &BodyFrame) {
     );
 }
 
-fn print(scene: &Scene, solid: &BodyFrame, now: &BodyFrame) {
+fn print(scene: &Scene, solid: &BodyFrame, time: f64, now: &BodyFrame) {
     let (library, files) =
         (ShapeLibrary::new(&scene.shapes, &|_| None), Files { base: "scenes".into(), allow_outside: false });
-    let molds: Vec<Collider> = scene
+    let mut molds: Vec<Collider> = scene
         .colliders
         .iter()
         .filter(|c| c.mold)
         .filter_map(|c| build(&c.shape, &library, &files).ok().map(|b| Collider::from_spec(c, b.shape)))
         .collect();
+    molds.iter_mut().for_each(|m| m.advance(time, 0.0));
     let back = Back::new(now, solid);
     let area: f64 = now.surfels.len() as f64;
     let (mut far, mut angles) = (Vec::new(), Vec::new());
@@ -164,9 +171,8 @@ fn print(scene: &Scene, solid: &BodyFrame, now: &BodyFrame) {
 }
 
 fn holes(now: &BodyFrame) {
-    let area: f32 = now.surfels.axes_u.iter().zip(&now.surfels.axes_v).map(|(u, v)| u.length() * v.length()).sum();
-    let half_axis = (area / now.surfels.len().max(1) as f32).sqrt();
-    let found = seen_through(&now.surfels, 20, 0.5 * half_axis);
+    let half_axis = half_axis(&now.surfels);
+    let found = seen_through(&now.surfels, VIEWS, 0.5 * half_axis);
     println!(
         "{} surfels, half-axes {:.2} mm: {} pixels are seen through",
         now.surfels.len(),
@@ -178,27 +184,102 @@ fn holes(now: &BodyFrame) {
     }
 }
 
+/// Mean half-axis [m].
+fn half_axis(surfels: &Surfels) -> f32 {
+    let area: f32 = surfels.axes_u.iter().zip(&surfels.axes_v).map(|(u, v)| u.length() * v.length()).sum();
+    (area / surfels.len().max(1) as f32).sqrt()
+}
+
+/// How far the surfels of a frame that one sees, led to another moment by the points around, are from the surface there [spacings]; sorted.
+fn leaps(of: &BodyFrame, to: &BodyFrame, time: f64) -> Vec<(f64, DVec3)> {
+    let back = Back::new(of, to);
+    let surface: Vec<DVec3> = to.surfels.positions.iter().map(|p| p.as_dvec3()).collect();
+    let reach = 0.5 * back.spacing;
+    let grid = Grid::new(&surface, reach);
+    let off = |place: DVec3| {
+        let beside = |s: u32| {
+            let s = s as usize;
+            let (across, half) = (surface[s] - place, to.surfels.axes_u[s].length().max(to.surfels.axes_v[s].length()));
+            let height = across.dot(to.surfels.normals[s].as_dvec3()).abs();
+            let along = (across.length_squared() - height * height).max(0.0).sqrt();
+            height + (along - 1.5 * f64::from(half)).max(0.0)
+        };
+        let nearest = grid.within(place, reach).into_iter().map(beside).fold(f64::INFINITY, f64::min);
+        let far = || grid.nearest(place).map_or(f64::INFINITY, |(_, d2)| d2.sqrt());
+        if nearest < reach { nearest } else { far() }
+    };
+    let half = half_axis(&of.surfels);
+    let seen = seen(&of.surfels, VIEWS, half, half);
+    let own = of.surfels.positions.par_iter().zip(&of.surfels.velocities).zip(&seen);
+    let mut found: Vec<(f64, DVec3)> = own
+        .filter(|(_, seen)| **seen)
+        .map(|((p, v), _)| {
+            let p = p.as_dvec3();
+            // Beside a fold the points around are of both its sides, and a velocity is not the way of a frame: what one of these explains is no leap.
+            let host = back.grid.nearest(p).map(|(i, _)| p + back.then[i] - back.now[i]);
+            let led = [back.at(p).map(|led| led.0), host, Some(p + time * v.as_dvec3())];
+            let off = led.into_iter().flatten().map(off).fold(f64::INFINITY, f64::min);
+            (off / back.spacing, p)
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found
+}
+
+fn tell_leaps(before: &Frame, now: &Frame) {
+    let time = now.time - before.time;
+    let (Some(then), Some(body)) = (before.bodies.first(), now.bodies.first()) else { return };
+    let told = |what: &str, list: &[(f64, DVec3)]| {
+        let above = |bound: f64| list.iter().filter(|(d, _)| *d > bound).count();
+        let (worst, place) = list.last().copied().unwrap_or_default();
+        let most = list.get(list.len() * 999 / 1000).map_or(0.0, |d| d.0);
+        format!(
+            "{what} 99.9 % {most:.2}, more than a quarter {}, a half {}, worst {worst:.2} at {place:.3}",
+            above(0.25),
+            above(0.5)
+        )
+    };
+    let (comes, goes) = (leaps(body, then, -time), leaps(then, body, time));
+    println!("{}: {}; {}", now.index, told("comes", &comes), told("goes", &goes));
+}
+
+fn all_leaps(reader: &mut FrameReader, first: u32, last: u32) {
+    let mut before: Option<Frame> = None;
+    for index in first..=last.min(reader.count().saturating_sub(1)) {
+        let Ok(now) = reader.read(index) else { break };
+        if let Some(before) = &before {
+            tell_leaps(before, &now);
+        }
+        before = Some(now);
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let usage = "surface_check colors RUN FRAME, surface_check print RUN SOLID FRAME, or surface_check holes RUN FRAME";
+    let usage = "surface_check colors RUN FRAME, ... print RUN SOLID FRAME, ... holes RUN FRAME, or ... leaps RUN [FIRST [LAST]]";
     let (Some(what), Some(run)) = (arguments.get(1), arguments.get(2).map(Path::new)) else {
         return eprintln!("{usage}");
     };
-    let zero = "0".to_owned();
     let text = std::fs::read_to_string(run.join("scene.toml")).unwrap_or_default();
     let scene = match Scene::from_toml(&text, None, &[]) {
         Ok(scene) => scene,
         Err(e) => return eprintln!("{e}"),
     };
-    let read = |index: Option<&String>| {
-        let frame = FrameReader::open(run.join("frames")).read(index?.parse().ok()?).ok()?;
-        frame.bodies.into_iter().next()
+    let mut reader = FrameReader::open(run.join("frames"));
+    let told = |k: usize| arguments.get(k).and_then(|a| a.parse().ok());
+    if what == "leaps" {
+        return all_leaps(&mut reader, told(3).unwrap_or(0), told(4).unwrap_or(u32::MAX));
+    }
+    let mut read = |index: Option<u32>| {
+        let frame = reader.read(index?).ok()?;
+        Some((frame.time, frame.bodies.into_iter().next()?))
     };
-    let (first, last) = (read(if what == "print" { arguments.get(3) } else { Some(&zero) }), read(arguments.last()));
+    let first = read(if what == "print" { told(3) } else { Some(0) });
+    let last = read(told(arguments.len() - 1));
     match (what.as_str(), first, last) {
-        ("colors", Some(rest), Some(now)) => colors(&scene, &rest, &now),
-        ("print", Some(solid), Some(now)) => print(&scene, &solid, &now),
-        ("holes", _, Some(now)) => holes(&now),
+        ("colors", Some((_, rest)), Some((_, now))) => colors(&scene, &rest, &now),
+        ("print", Some((time, solid)), Some((_, now))) => print(&scene, &solid, time, &now),
+        ("holes", _, Some((_, now))) => holes(&now),
         _ => eprintln!("{usage}"),
     }
 }

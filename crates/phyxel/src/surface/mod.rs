@@ -21,7 +21,7 @@ mod views;
 
 pub use boundary::{anisotropy, exposure};
 pub use breaks::Breaks;
-pub use closed::seen_through;
+pub use closed::{seen, seen_through};
 pub use displacement::{Carrier, Falloff};
 pub use flowing::{Carried, Coated, FlowPoints, FlowingSurface, Least, Manner, Mold, Paint, Span, Stain, Worn};
 pub use gaussian::{GaussianField, OnSurface};
