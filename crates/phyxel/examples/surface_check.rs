@@ -22,6 +22,7 @@ use phyxel::sinks::FrameReader;
 use phyxel::surface::{Surfels, seen, seen_through};
 use rayon::prelude::*;
 use std::path::Path;
+use std::process::ExitCode;
 
 /// Sides from which surfaces are looked at.
 const VIEWS: usize = 20;
@@ -191,7 +192,7 @@ fn half_axis(surfels: &Surfels) -> f32 {
 }
 
 /// How far the surfels of a frame that one sees, led to another moment by the points around, are from the surface there [spacings]; sorted.
-fn leaps(of: &BodyFrame, to: &BodyFrame, time: f64) -> Vec<(f64, DVec3)> {
+fn leaps(of: &BodyFrame, to: &BodyFrame) -> Vec<(f64, DVec3)> {
     let back = Back::new(of, to);
     let surface: Vec<DVec3> = to.surfels.positions.iter().map(|p| p.as_dvec3()).collect();
     let reach = 0.5 * back.spacing;
@@ -210,14 +211,15 @@ fn leaps(of: &BodyFrame, to: &BodyFrame, time: f64) -> Vec<(f64, DVec3)> {
     };
     let half = half_axis(&of.surfels);
     let seen = seen(&of.surfels, VIEWS, half, half);
-    let own = of.surfels.positions.par_iter().zip(&of.surfels.velocities).zip(&seen);
+    let own = of.surfels.positions.par_iter().zip(&seen);
     let mut found: Vec<(f64, DVec3)> = own
         .filter(|(_, seen)| **seen)
-        .map(|((p, v), _)| {
+        .map(|(p, _)| {
             let p = p.as_dvec3();
-            // Beside a fold the points around are of both its sides, and a velocity is not the way of a frame: what one of these explains is no leap.
+            // Beside a fold the points around are of both its sides: what the nearest one explains is no leap. Velocities of surfels must not explain
+            // anything: they are their ways since the last frame, leaps and all.
             let host = back.grid.nearest(p).map(|(i, _)| p + back.then[i] - back.now[i]);
-            let led = [back.at(p).map(|led| led.0), host, Some(p + time * v.as_dvec3())];
+            let led = [back.at(p).map(|led| led.0), host];
             let off = led.into_iter().flatten().map(off).fold(f64::INFINITY, f64::min);
             (off / back.spacing, p)
         })
@@ -227,7 +229,6 @@ fn leaps(of: &BodyFrame, to: &BodyFrame, time: f64) -> Vec<(f64, DVec3)> {
 }
 
 fn tell_leaps(before: &Frame, now: &Frame) {
-    let time = now.time - before.time;
     let (Some(then), Some(body)) = (before.bodies.first(), now.bodies.first()) else { return };
     let told = |what: &str, list: &[(f64, DVec3)]| {
         let above = |bound: f64| list.iter().filter(|(d, _)| *d > bound).count();
@@ -239,47 +240,69 @@ fn tell_leaps(before: &Frame, now: &Frame) {
             above(0.5)
         )
     };
-    let (comes, goes) = (leaps(body, then, -time), leaps(then, body, time));
+    let (comes, goes) = (leaps(body, then), leaps(then, body));
     println!("{}: {}; {}", now.index, told("comes", &comes), told("goes", &goes));
 }
 
-fn all_leaps(reader: &mut FrameReader, first: u32, last: u32) {
+fn all_leaps(reader: &mut FrameReader, first: u32, last: u32) -> Result<(), String> {
     let mut before: Option<Frame> = None;
-    for index in first..=last.min(reader.count().saturating_sub(1)) {
-        let Ok(now) = reader.read(index) else { break };
+    for index in first..=last {
+        let now = reader.read(index).map_err(|e| e.to_string())?;
         if let Some(before) = &before {
             tell_leaps(before, &now);
         }
         before = Some(now);
     }
+    Ok(())
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let usage = "surface_check colors RUN FRAME, ... print RUN SOLID FRAME, ... holes RUN FRAME, or ... leaps RUN [FIRST [LAST]]";
-    let (Some(what), Some(run)) = (arguments.get(1), arguments.get(2).map(Path::new)) else {
-        return eprintln!("{usage}");
-    };
-    let text = std::fs::read_to_string(run.join("scene.toml")).unwrap_or_default();
-    let scene = match Scene::from_toml(&text, None, &[]) {
-        Ok(scene) => scene,
-        Err(e) => return eprintln!("{e}"),
-    };
+const USAGE: &str =
+    "usage: surface_check colors RUN FRAME, print RUN SOLID FRAME, holes RUN FRAME, or leaps RUN [FIRST [LAST]]";
+
+fn check(arguments: &[String]) -> Result<(), String> {
+    let [what, run, numbers @ ..] = arguments else { return Err(USAGE.to_owned()) };
+    let run = Path::new(run);
     let mut reader = FrameReader::open(run.join("frames"));
-    let told = |k: usize| arguments.get(k).and_then(|a| a.parse().ok());
-    if what == "leaps" {
-        return all_leaps(&mut reader, told(3).unwrap_or(0), told(4).unwrap_or(u32::MAX));
+    let count = reader.count();
+    if count == 0 {
+        return Err(format!("{} holds no frames\n  expected: the folder of a run", run.display()));
     }
-    let mut read = |index: Option<u32>| {
-        let frame = reader.read(index?).ok()?;
-        Some((frame.time, frame.bodies.into_iter().next()?))
+    let index = |text: &String| match text.parse() {
+        Ok(index) if index < count => Ok(index),
+        _ => Err(format!("there is no frame \"{text}\"\n  expected: a number from 0 to {}", count - 1)),
     };
-    let first = read(if what == "print" { told(3) } else { Some(0) });
-    let last = read(told(arguments.len() - 1));
-    match (what.as_str(), first, last) {
-        ("colors", Some((_, rest)), Some((_, now))) => colors(&scene, &rest, &now),
-        ("print", Some((time, solid)), Some((_, now))) => print(&scene, &solid, time, &now),
-        ("holes", _, Some((_, now))) => holes(&now),
-        _ => eprintln!("{usage}"),
+    let numbers: Vec<u32> = numbers.iter().map(index).collect::<Result<_, _>>()?;
+    let mut read = |index: u32| {
+        let frame = reader.read(index).map_err(|e| e.to_string())?;
+        let body = frame.bodies.into_iter().next().ok_or("the run has no bodies")?;
+        Ok::<(f64, BodyFrame), String>((frame.time, body))
+    };
+    let scene = || {
+        let text = std::fs::read_to_string(run.join("scene.toml")).map_err(|e| format!("scene.toml: {e}"))?;
+        Scene::from_toml(&text, None, &[]).map_err(|e| e.to_string())
+    };
+    match (what.as_str(), numbers.as_slice()) {
+        ("colors", &[frame]) => colors(&scene()?, &read(0)?.1, &read(frame)?.1),
+        ("print", &[solid, frame]) => {
+            let (time, solid) = read(solid)?;
+            print(&scene()?, &solid, time, &read(frame)?.1);
+        }
+        ("holes", &[frame]) => holes(&read(frame)?.1),
+        ("leaps", &[]) => return all_leaps(&mut reader, 0, count - 1),
+        ("leaps", &[first]) => return all_leaps(&mut reader, first, count - 1),
+        ("leaps", &[first, last]) if first < last => return all_leaps(&mut reader, first, last),
+        _ => return Err(USAGE.to_owned()),
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match check(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
     }
 }
